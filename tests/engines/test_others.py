@@ -12,15 +12,17 @@ import datasets
 import numpy as np
 import pytest
 import torch
+from torch.nn.functional import cross_entropy
 from transformers import AutoModelForCausalLM
 
 from tests.engines.handed import CONTEXT, Handed
-from tests.engines.packages import environment
+from tests.engines.packages import ROOT, environment
 from tongues.core.files import read_lines
 from tongues.text.tokens import open_tokens
 from tongues.use.imports.log import read_log
 
 pytestmark = pytest.mark.slow
+SCRIPT = ROOT / "benchmarks/gpu/automodel.py"
 QUIET = {"AXOLOTL_DO_NOT_TRACK": "1", "HF_HUB_OFFLINE": "1", "OMP_NUM_THREADS": "2"}
 QUIET |= {"MASTER_ADDR": "localhost", "MASTER_PORT": "29533"}
 QUIET |= {"RANK": "0", "LOCAL_RANK": "0", "WORLD_SIZE": "1", "NUM_NODES": "1"}
@@ -167,24 +169,20 @@ def test_megatron_bridge_has_what_its_script_names(handed: Handed) -> None:
     assert given <= known and len(given) > 30
 
 
-LOG = """
-import torch
-from nemo_automodel.components.loggers.metric_logger import MetricLogger, MetricsSample
-
-with MetricLogger("out/training.jsonl") as log:
-    for step in range(250):
-        loss = torch.tensor(5 - step / 1000)
-        metrics = {"loss": loss, "grad_norm": 1.0, "lr": 1e-3, "num_tokens_per_step": 512}
-        log.log(MetricsSample(step=step, epoch=0, metrics=metrics))
-"""
-
-
-def test_what_automodels_own_logger_writes_comes_in(tmp_path: Path) -> None:
-    run(tmp_path, str(environment("automodel") / "python"), "-c", LOG)
-    log = read_log(tmp_path / "out")
-    assert [line.step for line in log.losses] == [*range(1, 251)]
-    assert log.losses[-1].tokens == 250 * 512
-    assert log.losses[-1].loss == pytest.approx(5 - 249 / 1000, abs=1e-6)
+def test_automodel_trains_and_comes_back(handed: Handed) -> None:
+    folder, programs = handed.over("automodel"), environment("automodel")
+    run(folder, str(programs / "python"), str(SCRIPT), "--step_scheduler.max_steps=20")
+    logged = [json.loads(line) for line in (folder / "out/training.jsonl").open()]
+    back = handed.bring("automodel")
+    losses = {row["step"]: row["loss"] for row in read_lines(back / "metrics.jsonl")}
+    assert losses == {row["step"] + 1: row["loss"] for row in logged} and len(losses) == 20
+    first = torch.load(folder / "first.pt")
+    base = AutoModelForCausalLM.from_pretrained(folder / "base")
+    ours = cross_entropy(base(first["input_ids"]).logits.mT, first["labels"]).item()
+    assert losses[1] == pytest.approx(ours, abs=1e-5)
+    held_out = read_lines(back / "evals.jsonl")
+    assert [(row["step"], row["lang"]) for row in held_out[-2:]] == [(20, "qaa"), (20, "qab")]
+    AutoModelForCausalLM.from_pretrained(back / "model")
 
 
 OLMO = """

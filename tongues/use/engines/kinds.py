@@ -11,6 +11,7 @@ _TORCHRUN = "torchrun --nproc-per-node gpu"
 _MEET = f"--nnodes {NODES} --nproc-per-node gpu $RENDEZVOUS"
 _MANY = f"torchrun {_MEET}"
 _TITAN = "torchtitan.train --module settings --config recipe"
+_DECAY = "Weight decay is on embeddings, too."
 _ONE = "It scores the held-out text of all languages as one; `tongues evaluate` scores each."
 
 
@@ -45,6 +46,7 @@ class _OfTransformers(Recipient):
         return [
             "The rate of the first step is 0; here it is a step of the warm-up.",
             "A run that stops resumes by its own checkpoints, not to the same bytes.",
+            _DECAY,
         ]
 
 
@@ -159,6 +161,7 @@ class _OfMegatron(Recipient):
         return [
             "It shuffles documents by its own seed: batches differ, the shares do not.",
             "A sample may begin in the middle of a text and has no token before it.",
+            _DECAY,
         ]
 
 
@@ -183,7 +186,9 @@ class AutoModelSettings(_OfMegatron):
         )
         texts = [form.format(lang=lang, data=PLACES["data"]) for lang in run.held_out]
         shown = _lines(schedule | {"min_lr": run.final * run.learning_rate}, "  ")
-        return {"schedule": shown, "texts": "\n".join(texts)}
+        learned = [lang for lang in run.held_out if lang not in run.base_languages]
+        judged = (learned or [*run.held_out, "default"])[0]  # by it the best checkpoint is named
+        return {"schedule": shown, "texts": "\n".join(texts), "judged": judged}
 
 
 @ENGINES.add
