@@ -46,6 +46,7 @@ STAGES = (  # by worth: what comes last is what a short slot goes without
     Stage("gemma2", "families:gemma2", "gemma2: attention chosen, against eager", 30, 90),
     Stage("lora", "families:lora", "LoRA on SmolLM2, and documents apart", 30, 90),
     Stage("resume", "whole:resume", "checkpoint, SIGKILL, resume", 35, 90),
+    Stage("automodel", "handed:automodel", "NeMo AutoModel from our export", 90, 150),
     Stage("use", "whole:use", "evaluation, generation, serving", 35, 90),
     Stage(
         "tf32",
