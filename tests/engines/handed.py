@@ -37,7 +37,9 @@ class Handed:
         given = {"mixture": {"qab": 0.9, "qaa": 0.1}, "held_out": folder / "held_out"}
         given |= {"base": str(folder / "base"), "base_languages": ["qaa"]}
         given |= {"batch": "512 tokens", "context": f"{CONTEXT} tokens", "name": engine}
-        return tongues.import_run(folder / "out", workspace=self.workspace, quiet=True, **given | more)
+        return tongues.import_run(
+            folder / "out", workspace=self.workspace, quiet=True, **given | more
+        )
 
     def train(self) -> Path:
         """Our own run from the same base."""

@@ -18,6 +18,7 @@ from transformers import AutoModelForCausalLM
 from tests.engines.handed import CONTEXT, Handed
 from tests.engines.packages import ROOT, environment
 from tongues.core.files import read_lines
+from tongues.runs.record import read_run
 from tongues.text.tokens import open_tokens
 from tongues.use.imports.log import read_log
 
@@ -180,6 +181,8 @@ def test_automodel_trains_and_comes_back(handed: Handed) -> None:
     base = AutoModelForCausalLM.from_pretrained(folder / "base")
     ours = cross_entropy(base(first["input_ids"]).logits.mT, first["labels"]).item()
     assert losses[1] == pytest.approx(ours, abs=1e-5)
+    record = read_run(back)
+    assert (record.steps, record.batch) == (20, 512) and (record.seconds or 0) > 0
     held_out = read_lines(back / "evals.jsonl")
     assert [(row["step"], row["lang"]) for row in held_out[-2:]] == [(20, "qaa"), (20, "qab")]
     AutoModelForCausalLM.from_pretrained(back / "model")
