@@ -7,6 +7,7 @@ for the processor, and nothing else of it is changed.
 
 import os
 import sys
+from importlib import import_module
 from types import ModuleType
 from typing import Any
 
@@ -29,7 +30,7 @@ class _OnProcessor(ModuleType):
 
 def answer_for_the_processor() -> None:
     """Take the questions of CUDA that a run cannot do without."""
-    from nemo_automodel._transformers import auto_model
+    auto_model: Any = import_module("nemo_automodel._transformers.auto_model")
 
     processor = torch.device("cpu")
     torch.cuda.current_device = lambda: processor
@@ -41,15 +42,15 @@ def answer_for_the_processor() -> None:
 def main() -> None:
     """Train as `config.yaml` says, changed by the arguments."""
     os.environ |= {"MASTER_PORT": "29533", "HF_HUB_OFFLINE": "1"} | ALONE
-    from nemo_automodel.components.config._arg_parser import parse_args_and_load_config
-    from nemo_automodel.recipes.llm.train_ft import TrainFinetuneRecipeForNextTokenPrediction
+    reader: Any = import_module("nemo_automodel.components.config._arg_parser")
+    recipes: Any = import_module("nemo_automodel.recipes.llm.train_ft")
 
     words = sys.argv[1:]
     if not torch.cuda.is_available():
         answer_for_the_processor()
         words += ["--dist_env.backend=gloo"]
-    settings = parse_args_and_load_config("config.yaml", argv=words)
-    recipe = TrainFinetuneRecipeForNextTokenPrediction(settings)
+    settings = reader.parse_args_and_load_config("config.yaml", argv=words)
+    recipe = recipes.TrainFinetuneRecipeForNextTokenPrediction(settings)
     recipe.setup()
     first: dict[str, torch.Tensor] = {}
 

@@ -63,8 +63,7 @@ def _hand_over(bench: Bench) -> Path:
 def _our_loss(bench: Bench, folder: Path) -> float:
     """Of the base that was handed over, on the rows that AutoModel read first."""
     first, kind = torch.load(folder / "first.pt"), bench.device.type
-    plan = bench.plan("train.compile=off", base=folder / "base")
-    setup, _ = set_up(bench, plan, folder / "base")
-    ids, labels = (first[name].to(bench.device) for name in ("input_ids", "labels"))
+    setup, _ = set_up(bench, bench.plan(base=folder / "base"), folder / "base")
+    ids, labels = (first[key].to(bench.device) for key in ("input_ids", "labels"))
     with torch.no_grad(), torch.autocast(kind, torch.bfloat16, enabled=kind == "cuda"):
         return cross_entropy(setup.scorer.model(input_ids=ids).logits.float().mT, labels).item()
