@@ -251,7 +251,8 @@ def measure(
         losses.append(gradient(setup, loader, step, ()).loss)  # waits for the device
         update(setup, setup.derived.learning_rate)
         first = first or time.perf_counter() - begun
-    wait_for_device()
+    if bench.device.type == "cuda":
+        torch.cuda.synchronize()
     speed = steps * setup.derived.batch / (time.perf_counter() - start)
     if name:
         bench.keep(name, speed)
@@ -283,9 +284,3 @@ def maker_peak() -> float | None:
     card = torch.cuda.get_device_properties(0)
     gpu = known_gpu(card.name, card.total_memory)
     return gpu.peak if gpu else None
-
-
-def wait_for_device() -> None:
-    """Until it has computed all that it was given."""
-    if torch.cuda.is_available():
-        torch.cuda.synchronize()

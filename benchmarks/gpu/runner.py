@@ -41,11 +41,11 @@ STAGES = (  # by worth: what comes last is what a short slot goes without
     Stage("ours-1b", "speed:ours_1b", "1B, compiled and not, micro-batches", 180, 240),
     Stage("plain-1b", "peers:plain_1b", "the same 1B by a plain loop", 126, 180),
     Stage("trainer-1b", "peers:trainer_1b", "the same 1B by transformers' Trainer", 126, 180),
-    Stage("profile-1b", "speed:profile_1b", "three steps of the 1B, by kernel", 25, 80),
     Stage("moe", "families:moe", "qwen3_moe: type and speed of the experts", 30, 90),
     Stage("gemma2", "families:gemma2", "gemma2: attention chosen, against eager", 30, 90),
     Stage("lora", "families:lora", "LoRA on SmolLM2, and documents apart", 30, 90),
     Stage("resume", "whole:resume", "checkpoint, SIGKILL, resume", 35, 90),
+    Stage("automodel", "handed:automodel", "NeMo AutoModel from our export", 90, 150),
     Stage("use", "whole:use", "evaluation, generation, serving", 35, 90),
     Stage(
         "tf32",

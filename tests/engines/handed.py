@@ -37,7 +37,9 @@ class Handed:
         given = {"mixture": {"qab": 0.9, "qaa": 0.1}, "held_out": folder / "held_out"}
         given |= {"base": str(folder / "base"), "base_languages": ["qaa"]}
         given |= {"batch": "512 tokens", "context": f"{CONTEXT} tokens", "name": engine}
-        return tongues.import_run(folder / "out", workspace=self.workspace, quiet=True, **given)
+        return tongues.import_run(
+            folder / "out", workspace=self.workspace, quiet=True, **given | more
+        )
 
     def train(self) -> Path:
         """Our own run from the same base."""
@@ -45,9 +47,9 @@ class Handed:
         return tongues.train(self.recipe, [base], workspace=self.workspace, quiet=True)
 
 
-def hand(tokens: Path, workspace: Path) -> Handed:
+def hand(tokens: Path, workspace: Path, family: str = "llama") -> Handed:
     """The small recipe continues a base that knows qaa and lacks 60 tokens of its tokenizer."""
-    base = base_of(workspace, "llama", new=60)
+    base = base_of(workspace, family, new=60)
     recipe, text = workspace / "small.yaml", RECIPE.replace("{qaa: 100%}", "{qab: 100%}")
     text = text.replace("model: {shape: 0.1M}\n", "")  # the base has its own
     recipe.write_text(text + MORE.replace("BASE", str(base)))

@@ -1,32 +1,42 @@
-"""LLaMA-Factory, axolotl and NeMo AutoModel themselves read what they are handed."""
+"""LLaMA-Factory, axolotl, torchtitan and NeMo AutoModel read what they are handed."""
 
+import ast
 import json
 import os
+import shutil
 import subprocess
 from pathlib import Path
 from typing import Any
 
+import datasets
 import numpy as np
 import pytest
+import torch
+from torch.nn.functional import cross_entropy
+from transformers import AutoModelForCausalLM
 
 from tests.engines.handed import CONTEXT, Handed
-from tests.engines.packages import environment
+from tests.engines.packages import ROOT, environment
 from tongues.core.files import read_lines
+from tongues.runs.record import read_run
 from tongues.text.tokens import open_tokens
 from tongues.use.imports.log import read_log
 
 pytestmark = pytest.mark.slow
+SCRIPT = ROOT / "benchmarks/gpu/automodel.py"
 QUIET = {"AXOLOTL_DO_NOT_TRACK": "1", "HF_HUB_OFFLINE": "1", "OMP_NUM_THREADS": "2"}
+QUIET |= {"MASTER_ADDR": "localhost", "MASTER_PORT": "29533"}
+QUIET |= {"RANK": "0", "LOCAL_RANK": "0", "WORLD_SIZE": "1", "NUM_NODES": "1"}
+QUIET |= {"LOCAL_WORLD_SIZE": "1"}
 
 # Opens the settings by AutoModel's own loader, and 1,000 samples by its own reader.
 READ = """
-import json, os
+import json
 from nemo_automodel.components.config.loader import load_yaml_config
 from transformers import AutoTokenizer
 import torch.distributed
 
 settings = load_yaml_config("config.yaml")
-os.environ |= dict(MASTER_ADDR="localhost", MASTER_PORT="29533", RANK="0", WORLD_SIZE="1")
 torch.distributed.init_process_group("gloo")
 given = settings.dataset.to_dict()
 reader = given.pop("_target_")
@@ -39,12 +49,13 @@ json.dump([[int(row["dataset_id"]), row["input_ids"].tolist()] for row in rows],
 """
 
 
-def run(folder: Path, *words: str) -> None:
-    """Run a program of an engine in a folder."""
+def run(folder: Path, *words: str) -> str:
+    """Run a program of an engine in a folder; what it prints."""
     done = subprocess.run(
         words, cwd=folder, env=os.environ | QUIET, capture_output=True, text=True, check=False
     )
     assert done.returncode == 0, done.stdout[-2000:] + done.stderr[-4000:]
+    return done.stdout
 
 
 def history(folder: Path) -> list[dict[str, Any]]:
@@ -81,6 +92,43 @@ def test_axolotl_trains_and_comes_back(handed: Handed) -> None:
     assert not (back / "evals.jsonl").exists()
 
 
+# torchtitan asks for an accelerator alone; of PyTorch's nightlies it needs `set_timeout`.
+ON_A_PROCESSOR = """
+from types import SimpleNamespace
+import torch, torch._utils
+torch._utils._get_available_device_type = lambda: "cpu"
+torch.distributed.set_timeout = lambda *given: None
+torch.cpu.current_device = lambda: 0
+torch.cpu.get_device_name = lambda device: "processor"
+torch.cpu.get_device_properties = lambda device: SimpleNamespace(total_memory=1)
+torch.cpu.memory_stats = lambda device: {}
+torch.cpu.reset_peak_memory_stats = torch.cpu.empty_cache = lambda: None
+from torchtitan.train import main
+main()
+"""
+
+
+def test_torchtitan_trains_as_we_do_and_comes_back(handed: Handed) -> None:
+    folder, programs = handed.over("torchtitan"), environment("torchtitan")
+    start = ["--module=settings", "--config=recipe", "--training.mixed_precision_param=float32"]
+    start += ["--training.steps=20", "--lr_scheduler.total_steps=39"]
+    start += ["--training.disable_cuda_graphs"]
+    run(folder, str(programs / "python"), "-c", ON_A_PROCESSOR, *start)
+    model = folder / "out/checkpoint/step-20"
+    for file in (folder / "base").glob("*.json"):  # as its README says
+        shutil.copy(file, model)
+    back = read_lines(handed.bring("torchtitan", model=model) / "metrics.jsonl")
+    ours = read_lines(handed.train() / "metrics.jsonl")[:20]
+    assert [row["learning_rate"] for row in back[:3]] == [row["learning_rate"] for row in ours[:3]]
+    theirs, ours = ([row["loss"] for row in rows] for rows in (back, ours))
+    assert theirs[:3] == pytest.approx(ours[:3], abs=1e-5)
+    assert theirs == pytest.approx(ours, abs=0.01)  # its cosine ends a step later
+    rows = datasets.load_from_disk(str(folder / "data/train"))[20 * 8 : 21 * 8]["input_ids"]
+    trained = AutoModelForCausalLM.from_pretrained(model)
+    loss = trained(torch.tensor(rows), labels=torch.tensor(rows)).loss.item()
+    assert loss == pytest.approx(read_lines(handed.train() / "metrics.jsonl")[20]["loss"], abs=0.01)
+
+
 def test_automodel_reads_our_shards_in_the_planned_shares(handed: Handed) -> None:
     folder, programs = handed.over("automodel"), environment("automodel")
     run(folder, str(programs / "python"), "-c", READ)
@@ -93,21 +141,108 @@ def test_automodel_reads_our_shards_in_the_planned_shares(handed: Handed) -> Non
         assert np.array(ids[:until], "<i8").tobytes() in ours[number]
 
 
-LOG = """
-import torch
-from nemo_automodel.components.loggers.metric_logger import MetricLogger, MetricsSample
+def names_of(folder: Path) -> set[str]:
+    """What the sources of a package define, import or have as a field, by name."""
+    found = set[str]()
+    for file in folder.rglob("*.py"):
+        for node in ast.walk(ast.parse(file.read_text(encoding="utf-8"))):
+            if isinstance(node, ast.ClassDef | ast.FunctionDef):
+                found.add(node.name)
+            elif isinstance(node, ast.AnnAssign) and isinstance(node.target, ast.Name):
+                found.add(node.target.id)
+    return found
 
-with MetricLogger("out/training.jsonl") as log:
-    for step in range(250):
-        loss = torch.tensor(5 - step / 1000)
-        metrics = {"loss": loss, "grad_norm": 1.0, "lr": 1e-3, "num_tokens_per_step": 512}
-        log.log(MetricsSample(step=step, epoch=0, metrics=metrics))
+
+def test_megatron_bridge_has_what_its_script_names(handed: Handed) -> None:
+    """It can't be imported without a GPU, so its sources are read."""
+    tree = ast.parse((handed.over("megatron-bridge") / "train.py").read_text())
+    (site,) = environment("megatron-bridge").parent.glob("lib/python3*/site-packages")
+    known = names_of(site / "megatron/bridge") | names_of(site / "megatron/core")
+    imports = [node for node in tree.body if isinstance(node, ast.ImportFrom)]
+    for node in imports:
+        place = site / (node.module or "").replace(".", "/")
+        assert place.with_suffix(".py").is_file() or (place / "__init__.py").is_file()
+    imported = {name.name for node in imports for name in node.names}
+    assert imported < known and len(imported) == 11
+    calls = [node for node in ast.walk(tree) if isinstance(node, ast.Call)]
+    ours = [node for node in calls if isinstance(node.func, ast.Name) and node.func.id in imported]
+    given = {word.arg for node in ours for word in node.keywords}
+    assert given <= known and len(given) > 30
+
+
+def test_automodel_trains_and_comes_back(handed: Handed) -> None:
+    folder, programs = handed.over("automodel"), environment("automodel")
+    run(folder, str(programs / "python"), str(SCRIPT), "--step_scheduler.max_steps=20")
+    logged = [json.loads(line) for line in (folder / "out/training.jsonl").open()]
+    back = handed.bring("automodel")
+    losses = {row["step"]: row["loss"] for row in read_lines(back / "metrics.jsonl")}
+    assert losses == {row["step"] + 1: row["loss"] for row in logged} and len(losses) == 20
+    first = torch.load(folder / "first.pt")
+    base = AutoModelForCausalLM.from_pretrained(folder / "base")
+    ours = cross_entropy(base(first["input_ids"]).logits.mT, first["labels"]).item()
+    assert losses[1] == pytest.approx(ours, abs=1e-5)
+    record = read_run(back)
+    assert (record.steps, record.batch) == (20, 512) and (record.seconds or 0) > 0
+    held_out = read_lines(back / "evals.jsonl")
+    assert [(row["step"], row["lang"]) for row in held_out[-2:]] == [(20, "qaa"), (20, "qab")]
+    AutoModelForCausalLM.from_pretrained(back / "model")
+
+
+OLMO = """
+import json, os
+import numpy as np
+from olmo_core.data import NumpyDataLoaderConfig, NumpyFSLDatasetConfig
+from olmo_core.data import NumpyPaddedFSLDatasetConfig, TokenizerConfig
+from olmo_core.nn.transformer import TransformerConfig
+from olmo_core.optim import AdamWConfig, CosWithWarmup
+from olmo_core.train import Duration, TrainerConfig, prepare_training_environment
+from olmo_core.train.callbacks import Callback, LMEvaluatorCallbackConfig, WandBCallback
+from olmo_core.train.train_module import TransformerTrainModuleConfig
+
+class Told(Callback):
+    def log_metrics(self, step, metrics):
+        print("told", json.dumps([step, metrics.get("train/CE loss"), metrics]))
+
+os.environ |= {"WANDB_API_KEY": "none", "WANDB_MODE": "offline"}
+ids = np.random.default_rng(1).integers(3, 400, 40_000).astype("<u2")
+ids[::50] = 0
+ids.tofile("ids.npy")
+tokenizer = TokenizerConfig(vocab_size=400, eos_token_id=0, pad_token_id=1)
+text = dict(paths=["ids.npy"], sequence_length=64, tokenizer=tokenizer, work_dir="work")
+prepare_training_environment(backend="gloo")
+module = TransformerTrainModuleConfig(
+    rank_microbatch_size=512, max_sequence_length=64, max_grad_norm=1.0,
+    optim=AdamWConfig(lr=1e-3), scheduler=CosWithWarmup(warmup_steps=2),
+).build(TransformerConfig.olmo2_1M(vocab_size=448).build(init_device="cpu"))
+held_out = NumpyPaddedFSLDatasetConfig(metadata=[{"label": "qab"}], **text)
+evaluated = LMEvaluatorCallbackConfig(
+    eval_dataset=held_out, eval_interval=10, eval_duration=Duration.steps(2)
+)
+wandb = WandBCallback(name="x", project="x", cancel_check_interval=10**9)
+TrainerConfig(
+    save_folder="out", no_checkpoints=True, max_duration=Duration.steps(20),
+    metrics_collect_interval=1, callbacks={"wandb": wandb, "lm": evaluated, "told": Told()},
+).build(
+    module,
+    NumpyDataLoaderConfig(global_batch_size=512, seed=1, num_workers=0).build(
+        NumpyFSLDatasetConfig(**text).build(), dp_process_group=module.dp_process_group
+    ),
+).fit()
 """
 
 
-def test_what_automodels_own_logger_writes_comes_in(tmp_path: Path) -> None:
-    run(tmp_path, str(environment("automodel") / "python"), "-c", LOG)
-    log = read_log(tmp_path / "out")
-    assert [line.step for line in log.losses] == [*range(1, 251)]
-    assert log.losses[-1].tokens == 250 * 512
-    assert log.losses[-1].loss == pytest.approx(5 - 249 / 1000, abs=1e-6)
+def test_what_olmo_core_logs_while_it_trains_comes_in_to_the_digit(tmp_path: Path) -> None:
+    said = run(tmp_path, str(environment("olmo-core") / "python"), "-c", OLMO)
+    told = [json.loads(line[5:]) for line in said.splitlines() if line.startswith("told ")]
+    told = {step: row for step, loss, row in told if loss is not None}
+    log = read_log(tmp_path)
+    assert {line.step: line.loss for line in log.losses} == {
+        step: row["train/CE loss"] for step, row in told.items()
+    }
+    assert len(told) == 20
+    last = log.losses[-1]
+    assert (last.learning_rate, last.norm, last.tokens) == tuple(
+        told[20][name]
+        for name in ("optim/LR (group 0)", "optim/total grad norm", "throughput/total tokens")
+    )
+    assert [(loss.step, loss.text) for loss in log.held_out] == [(10, "qab"), (20, "qab")]

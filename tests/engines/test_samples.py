@@ -14,7 +14,8 @@ from tokenizers import Tokenizer
 from transformers import AutoModelForCausalLM, AutoTokenizer
 
 import tongues
-from tests.engines.handed import CONTEXT, SAMPLES, STEPS, Handed
+from tests.conftest import with_tokens
+from tests.engines.handed import CONTEXT, SAMPLES, STEPS, Handed, hand
 from tongues.core.errors import UserError
 from tongues.core.files import read_json, read_lines
 from tongues.text.tokens import open_tokens
@@ -146,3 +147,9 @@ def test_what_cannot_be_handed_over_is_said_before_the_work(
             str(recipe), out=tmp_path / "out", engine="trainer", workspace=handed.workspace
         )
     assert not (tmp_path / "out").exists()
+
+
+def test_a_base_that_an_engine_was_not_written_for_is_refused(tokens: Path, tmp_path: Path) -> None:
+    other = hand(tokens, with_tokens(tmp_path, tokens), "qwen3")
+    with pytest.raises(UserError, match="torchtitan is not handed a run with base `qwen3`"):
+        other.over("torchtitan")

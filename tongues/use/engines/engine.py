@@ -63,6 +63,7 @@ class Recipient:
     start_many: ClassVar[str]  # on each of several; `$RENDEZVOUS` is where they meet
     labels: ClassVar[bool] = False  # whether its samples come with labels and a mask
     schedules: ClassVar[tuple[str, ...]] = ("cosine", "linear", "wsd")
+    families: ClassVar[tuple[str, ...]] = ()  # of bases that it trains; none: any
 
     def values(self, run: Handover) -> dict[str, str]:
         """Of its template, besides those of the run."""
@@ -99,10 +100,11 @@ def handover(ready: ReadyRun, engine: type[Recipient]) -> Handover:
     for key, kind, known in (
         ("schedule", settings.schedule.name, engine.schedules),
         ("optimizer", settings.optimizer.name, ("adamw",)),
+        ("base", family := derived.anatomy.family, engine.families or (family,)),
     ):
         if kind not in known:
-            what = f"{engine.name} has no {key} that is our `{kind}`"
-            hint = f"it has {', '.join(known)}"
+            what = f"{engine.name} is not handed a run with {key} `{kind}`"
+            hint = f"it takes {', '.join(known)}"
             raise UserError(what, where=f"train.{key}", hint=hint)
     samples = derived.batch // settings.context
     most = min(samples, max(1, _MICRO // settings.context))

@@ -10,11 +10,19 @@ TEMPLATES = Path(__file__).parent / "templates"
 _TORCHRUN = "torchrun --nproc-per-node gpu"
 _MEET = f"--nnodes {NODES} --nproc-per-node gpu $RENDEZVOUS"
 _MANY = f"torchrun {_MEET}"
+_TITAN = "torchtitan.train --module settings --config recipe"
+_DECAY = "Weight decay is on embeddings, too."
+_ONE = "It scores the held-out text of all languages as one; `tongues evaluate` scores each."
 
 
 def _lines(values: dict[str, Any], indent: str = "") -> str:
     """Keys of a YAML file, with values as JSON, which YAML reads."""
     return "\n".join(f"{indent}{key}: {json.dumps(value)}" for key, value in values.items())
+
+
+def _arguments(values: dict[str, Any], indent: int) -> str:
+    """Arguments of a Python call, a line each."""
+    return "\n".join(f"{'':{indent}}{key}={value!r}," for key, value in values.items())
 
 
 class _OfTransformers(Recipient):
@@ -38,6 +46,7 @@ class _OfTransformers(Recipient):
         return [
             "The rate of the first step is 0; here it is a step of the warm-up.",
             "A run that stops resumes by its own checkpoints, not to the same bytes.",
+            _DECAY,
         ]
 
 
@@ -101,8 +110,38 @@ class Axolotl(_OfTransformers):
 
     def limits(self, run: Handover) -> list[str]:
         """It has one loss for all held-out text."""
-        one = "It scores the held-out text of all languages as one; `tongues evaluate` scores each."
-        return [*super().limits(run), one] if len(run.held_out) > 1 else super().limits(run)
+        return [*super().limits(run), *([_ONE] if len(run.held_out) > 1 else [])]
+
+
+@ENGINES.add
+class Torchtitan(Recipient):
+    """torchtitan's settings, which are Python."""
+
+    name: ClassVar[str] = "torchtitan"
+    summary: ClassVar[str] = "torchtitan"
+    form: ClassVar[Form] = "packed"
+    template: ClassVar[Path] = TEMPLATES / "torchtitan.py.txt"
+    settings: ClassVar[str] = "settings.py"
+    start: ClassVar[str] = f"{_TORCHRUN} -m {_TITAN}"
+    start_many: ClassVar[str] = f"{_MANY} -m {_TITAN}"
+    families: ClassVar[tuple[str, ...]] = ("llama",)
+
+    def values(self, run: Handover) -> dict[str, str]:
+        """The schedule, whose last part is a share of the steps."""
+        wsd = run.schedule == "wsd"
+        schedule = {"decay_type": "linear" if wsd else run.schedule}
+        schedule |= {"decay_ratio": run.decay / run.steps} if wsd else {}
+        return {"schedule": _arguments(schedule, 12)}
+
+    def limits(self, run: Handover) -> list[str]:
+        """What its checkpoints lack, and what is one there."""
+        last = f"`{PLACES['out']}/checkpoint/step-{run.steps}`"
+        return [
+            "It was written for torchtitan 0.3, which needs a PyTorch newer than 2.13.",
+            f"Its last checkpoint is weights alone: copy `{PLACES['base']}/*.json` to {last}.",
+            f"The line below needs `--model` with that folder: {last}.",
+            *([_ONE] if len(run.held_out) > 1 else []),
+        ]
 
 
 class _OfMegatron(Recipient):
@@ -122,6 +161,7 @@ class _OfMegatron(Recipient):
         return [
             "It shuffles documents by its own seed: batches differ, the shares do not.",
             "A sample may begin in the middle of a text and has no token before it.",
+            _DECAY,
         ]
 
 
@@ -146,7 +186,9 @@ class AutoModelSettings(_OfMegatron):
         )
         texts = [form.format(lang=lang, data=PLACES["data"]) for lang in run.held_out]
         shown = _lines(schedule | {"min_lr": run.final * run.learning_rate}, "  ")
-        return {"schedule": shown, "texts": "\n".join(texts)}
+        learned = [lang for lang in run.held_out if lang not in run.base_languages]
+        judged = (learned or [*run.held_out, "default"])[0]  # by it the best checkpoint is named
+        return {"schedule": shown, "texts": "\n".join(texts), "judged": judged}
 
 
 @ENGINES.add
@@ -164,8 +206,7 @@ class MegatronBridge(_OfMegatron):
         """The schedule as Python has it."""
         schedule = self.schedule(run, decay="lr_wsd_decay_iters")
         schedule |= {"lr_warmup_iters": run.warmup, "lr_decay_iters": run.steps}
-        lines = [f"        {key}={value!r}," for key, value in schedule.items()]
-        return {"schedule": "\n".join(lines)}
+        return {"schedule": _arguments(schedule, 8)}
 
     def limits(self, run: Handover) -> list[str]:
         """Its checkpoints are Megatron's."""

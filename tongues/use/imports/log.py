@@ -16,11 +16,14 @@ _LARGEST = 2**28  # bytes of a log; a million steps take a tenth
 # tongues), torchtitan, OLMo-core, nanotron, NeMo AutoModel.
 LOSS = ("loss", "train/loss", "loss_metrics/global_avg_loss", "train/CE loss", "lm_loss")
 _STEP = ("train/global_step", "step", "_step")
-_RATE = ("learning_rate", "train/learning_rate", "lr", "optim/learning rate (group 0)")
+_RATE = (
+    *("learning_rate", "train/learning_rate", "lr", "lr/AdamW", "lr/AdamW/0"),
+    "optim/LR (group 0)",
+)
 _NORM = ("grad_norm", "train/grad_norm", "train/norm", "optim/total grad norm")
 _TOKENS = (
     *("num_input_tokens_seen", "train/num_input_tokens_seen"),
-    *("tokens", "throughput/total tokens"),
+    *("n_tokens_seen", "tokens", "throughput/total tokens"),
 )
 # `eval_sw_loss` is of one of several texts, `eval_loss` of the only one.
 _HELD_OUT = re.compile(

@@ -17,8 +17,8 @@ _WHOLE, _LAST = 1, 4  # kinds of a record's part, by LevelDB's log format
 
 
 def _read(folder: Path) -> TrainerLog | None:
-    """The run of a folder's `.wandb` file; checkpoints lie elsewhere."""
-    files = sorted(folder.glob("*.wandb"))
+    """The run of the only `.wandb` file in or below a folder; checkpoints lie elsewhere."""
+    files = sorted(folder.rglob("*.wandb"))
     if not files:
         return None
     if len(files) > 1:
