@@ -73,15 +73,15 @@ def test_the_demo_on_a_base_ends_with_gain_forgetting_and_forecast(
     assert done.stderr.splitlines()[-1] == f"→ tongues export real -o {place}"
     topics = dict(line.split(": ", 1) for line in lines[-4:])
     assert list(topics) == ["Gained", "Forgotten", "Forecast", "Cost"]
-    assert topics["Gained"].endswith("] bits per byte lower on `sw`.")
-    assert "bits per byte" in topics["Forgotten"] and "`en`" in topics["Forgotten"]
+    assert topics["Gained"].startswith("Swahili, bits per byte: ")
+    assert topics["Forgotten"].startswith("English, bits per byte: ")
     assert topics["Forecast"].startswith("After 30% of the steps the final loss was forecast as")
     scores = json.loads((tmp_path / "evaluations/real/scores.json").read_text())
     (changed,) = scores["texts"]["real"]["forgotten"]
-    assert topics["Gained"].startswith(f"{-changed['languages']['sw']['value']:.3f} [")
+    gained = -changed["languages"]["sw"]["value"]
+    assert f"; learned, −{gained:.3f} [" in topics["Gained"]
     shown = json.loads(page.with_name("report.json").read_text())["topics"]["Outcome"]
-    assert any("`real` versus its base" in line and "lower on `sw`" in line for line in shown)
-    assert any("`real` versus its base" in line and "`en`" in line for line in shown)
+    assert {topics["Gained"], topics["Forgotten"]} < {*shown}
 
 
 @pytest.mark.parametrize("words", cases("refused-demos"))

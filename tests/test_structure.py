@@ -15,6 +15,7 @@ PACKAGE = ROOT / "tongues"
 
 # A room may import only from rooms before it; a part of one that has a place of its own, too.
 ORDER = (
+    "core.beside",
     "core.errors",
     "core.removed",
     "core.extras",

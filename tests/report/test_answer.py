@@ -87,10 +87,9 @@ def test_one_run_says_what_it_learned_and_forgot_and_what_is_next(
     few: Any = {"shapes": ("0.2M",), "seeds": (1,), "targets": ("near",), "replay": (0.0,)}
     place = make_study(tmp_path, strategies=("cpt",), **few) / "study/cpt-r0-near-0.2M-seed1"
     text = as_text([answer_section(of(place), "Next: `tongues export`.")])
-    assert "295k parameters, trained from `study/source-0.2M-seed1` on 2M tokens." in text
-    assert "- `near`: the loss fell by" in text
-    assert "- `home`, a language of the base: the loss rose by 0.80 to" in text
-    assert "that is what it forgot" in text and text.endswith("Next: `tongues export`.")
+    assert "2M tokens      295k parameters, from `study/source-0.2M-seed1`" in text
+    assert "learned, −" in text and "forgotten, +0.80 nats per token" in text
+    assert text.endswith("Next: `tongues export`.")
 
 
 def test_new_tokens_have_no_gain_since_they_are_untrained_before_the_first_step(

@@ -1,12 +1,12 @@
 """The one exception a user can cause, the one a user can ask for, and cautions."""
 
-import tomllib
 from collections.abc import Iterable
 from dataclasses import dataclass
 from difflib import SequenceMatcher, get_close_matches
 from functools import partial
-from pathlib import Path
 from unicodedata import combining, normalize
+
+from tongues.core.beside import read_beside
 
 # Codes of errors of work that was asked for correctly, and failed.
 _FAILURES = (
@@ -22,7 +22,7 @@ _SHOWN = 12  # words that a suggestion names
 _LEAST = 3  # letters from which the beginning of a word means it
 _SLIP = 0.9  # of likeness, from which a word is meant, whatever else begins like it
 
-_OTHERS = tomllib.loads((Path(__file__).parent / "synonyms.toml").read_text(encoding="utf-8"))
+_OTHERS = read_beside(__file__, "synonyms.toml")
 _KEYS = [(ours.split(), word) for ours, words in _OTHERS.items() for word in words.split()]
 _SYNONYMS = {
     word: tuple(key for ours, other in _KEYS if other == word for key in ours) for _, word in _KEYS

@@ -1,10 +1,10 @@
 """Options, recipe keys and names that are gone, each with what to use instead: `removed.toml`."""
 
 import re
-import tomllib
-from pathlib import Path
 
-_GONE = tomllib.loads((Path(__file__).parent / "removed.toml").read_text(encoding="utf-8"))
+from tongues.core.beside import read_beside
+
+_GONE = read_beside(__file__, "removed.toml")
 OPTIONS: dict[str, str] = _GONE["options"]
 NAMES: dict[str, str] = _GONE["names"]
 KEYS: dict[str, str] = _GONE["keys"]

@@ -67,6 +67,12 @@ def find_language(text: str, where: str = "") -> Language:
     return found[0]
 
 
+def language_name(tag: str) -> str:
+    """The English name; the tag itself where the catalogue does not have it."""
+    found = _find(tag)
+    return found[0].name if len(found) == 1 else tag
+
+
 def expected_scripts(text: str) -> frozenset[str]:
     """Scripts (ISO 15924) that text in a language may be in; none where it is not known.
 

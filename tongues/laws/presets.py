@@ -1,11 +1,11 @@
 """Laws to start from: published ones, with what is known to be wrong with them, and files."""
 
 import json
-import tomllib
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from tongues.core.beside import read_beside
 from tongues.core.errors import UserError, nearest
 from tongues.core.files import read_json
 from tongues.laws.forms import FORMS
@@ -13,7 +13,7 @@ from tongues.laws.law import Law
 from tongues.laws.words import caution
 
 _UNIT = "loss in nats per token of its authors' tokenizer and text"
-_FILE = tomllib.loads((Path(__file__).parent / "presets.toml").read_text(encoding="utf-8"))
+_FILE = read_beside(__file__, "presets.toml")
 
 
 def _law(entry: Mapping[str, Any]) -> Law:

@@ -3,12 +3,10 @@
 Every sentence is a template in `words.toml`; what is true is decided elsewhere.
 """
 
-import tomllib
-from pathlib import Path
-
+from tongues.core.beside import read_beside
 from tongues.core.errors import Caution
 
-_WORDS = tomllib.loads((Path(__file__).parent / "words.toml").read_text(encoding="utf-8"))
+_WORDS = read_beside(__file__)
 _CAUTIONS: dict[str, str] = _WORDS["cautions"]
 _LINES: dict[str, str] = _WORDS["lines"]
 

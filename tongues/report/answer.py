@@ -3,66 +3,30 @@
 from collections.abc import Iterator, Mapping
 
 from tongues.core.estimate import Estimate
-from tongues.core.pages import Block, Cell, Entry, Items, Paragraph, Section, Show, Table, compact
+from tongues.core.pages import (
+    Block,
+    Cell,
+    Entry,
+    Items,
+    Paragraph,
+    Section,
+    Show,
+    Table,
+    Tile,
+    Tiles,
+    compact,
+)
 from tongues.core.pages.axes import series_name
-from tongues.core.pages.numbers import estimate_cell, fixed, minus, number
+from tongues.core.pages.numbers import estimate_cell, fixed, minus, number, signed
 from tongues.core.quantities import show_count
 from tongues.core.roles import list_languages
+from tongues.languages import language_name
 from tongues.laws.observed import RunCurves
+from tongues.report.words import SAID
 from tongues.train.study.findings import Findings
 from tongues.train.study.outcomes import LossChange
 
-_ABOUT = "Losses in nats per token, below them bits per byte."
-_ABOUT_INTERVALS = (
-    "Losses in nats per token, below them 95 % confidence intervals (Student's t over shapes and "
-    "seeds, not corrected for multiple tests) and bits per byte."
-)
-_LEAD = (
-    "Lead: the loss of training from scratch less CPT's, at equal tokens, those of the base not "
-    "counted."
-)
-_SAVED = "Saved: the share of scratch's tokens that CPT does not need for the same loss."
-_RISE = "Rise: the final loss on a base language less the one before the first step."
-_FLOPS = "FLOPs: of all runs of the row, without the training of the base."
-_TWICE = "A run that learned several languages is in a row of each."
-_LOSS = "Final loss: on the target."
-_GAIN = "Gain: the loss on the target before the first step less the final one."
-_NEW_TOKENS = (
-    "Before the first step new tokens are untrained, so the loss there is not the base's. "
-    "`tongues evaluate` compares a run with its base, which reads the text by its own tokenizer."
-)
-
-# One run alone
-_RUN = "`{}`: {} parameters, trained from {} on {} tokens."
-_ENDED = "`{}`: {} ({} bits per byte) at the end."
-_FELL = (
-    "`{}`: the loss fell by {} to {last:.3f} nats per token ({before:.3f} to {after:.3f} bits per "
-    "byte)."
-)
-_ROSE = _FELL.replace("fell", "rose")
-_FELL_KNOWN = _FELL.replace("`{}`:", "`{}`, a language of the base:")
-_FORGOT = (
-    "`{}`, a language of the base: the loss rose by {} to {last:.3f} nats per token ({before:.3f} "
-    "to {after:.3f} bits per byte); that is what it forgot."
-)
-# What to take; by whether CPT ends below scratch, and whether that is significant
-_LED = {
-    (True, True): "At equal tokens {} ends {} below training from scratch ({}).",
-    (True, False): "At equal tokens {} ends {} below training from scratch, not significant ({}).",
-    (False, True): "At equal tokens {} ends {} above training from scratch ({}).",
-    (False, False): "At equal tokens {} ends {} above training from scratch, not significant ({}).",
-}
-_COST = "{:.3g} % replay reduced forgetting {} and raised the loss on `{}` by {}."
-_GAINED = "{:.3g} % replay reduced forgetting {} and lowered the loss on `{}` by {}."
-_UNDECIDED = (
-    "{:.3g} % replay kept {:.2g} nats per token of the base languages and cost {:.2g}, which is "
-    "not significant: train more seeds."
-)
-_SATURATED = (
-    "How much CPT saves on {} is not known: in {} the base had the loss they are compared at "
-    "before its first step. Train each run on more tokens, or start from a base that knows less of "
-    "the target."
-)
+_LANGUAGES = 2  # of one run alone that have a number of their own: the page's figures have all
 
 
 def answer_section(findings: Findings, step: str = "") -> Section:
@@ -71,8 +35,9 @@ def answer_section(findings: Findings, step: str = "") -> Section:
     step: what to do next; of one run alone it follows what the run did.
     """
     if run := findings.only:
-        lines = [*_did(findings, run), *findings.left_out, *([step] if step else [])]
-        return Section("answer", "What came of it", [Items(lines, "plain")])
+        lines = [SAID["sample"], *findings.left_out, *([step] if step else [])]
+        tiles = Tiles(_tiles(findings, run))
+        return Section("answer", "What came of it", [tiles, Items(lines, "plain")])
     rows = findings.rows
     several = len({(row.strategy, row.replay) for row in rows}) > 1
     ends = several or any(row.gain is None for row in rows)
@@ -98,43 +63,43 @@ def answer_section(findings: Findings, step: str = "") -> Section:
     shown = [x for row in rows for x in (row.loss, row.gain, row.lead, *row.rises.values()) if x]
     intervals = any(change.nats.low is not None for change in shown)
     about = [
-        _ABOUT_INTERVALS if intervals else _ABOUT,
-        _LOSS if ends else _GAIN,
-        _LEAD * lead,
-        _SAVED * known,
-        _RISE * bool(langs),
-        _FLOPS,
-        _TWICE * (len({run.name for row in rows for run in row.runs}) < sum(counts)),
+        SAID["about_intervals"] if intervals else SAID["about"],
+        SAID["loss"] if ends else SAID["gain"],
+        SAID["lead"] * lead,
+        SAID["saved"] * known,
+        SAID["rise"] * bool(langs),
+        SAID["flops"],
+        SAID["twice"] * (len({run.name for row in rows for run in row.runs}) < sum(counts)),
     ]
-    text = " ".join(filter(None, [*about, _NEW_TOKENS * new]))
+    text = " ".join(filter(None, [*about, SAID["new_tokens"] * new]))
     lines = [*(advice(findings) if several else []), *findings.left_out]
     blocks: list[Block] = [Items(lines, "plain"), Table.of(table), Paragraph(text, "notes")]
     return Section("answer", "What to take" if several else "What came of it", blocks)
 
 
-def _did(findings: Findings, run: RunCurves) -> Iterator[str]:
-    """What one run learned and forgot, from where to where."""
+def _tiles(findings: Findings, run: RunCurves) -> list[Tile]:
+    """What one run learned and forgot, and what it is; three languages at most."""
     base = f"`{run.base}`" if run.base else "random weights"
-    yield _RUN.format(run.name, show_count(run.params), base, show_count(run.tokens))
-    for outcome in findings.outcomes:
-        if outcome.gain:
-            yield _moved(run, outcome.runs[0].lang, known=False)
-        elif outcome.loss:
-            nats, bits = _nats(outcome.loss.nats), fixed(3)(outcome.loss.bits.value)
-            lang = outcome.runs[0].lang
-            yield f"{_ENDED.format(lang, nats, bits)} {_NEW_TOKENS}"
-    for lang in findings.outcomes[0].rises if findings.outcomes else ():
-        yield _moved(run, lang, known=True)
-    yield "These are losses on the held-out sample of the run, without intervals."
+    about = SAID["from"].format(params=show_count(run.params), base=base)
+    first = findings.outcomes[0] if findings.outcomes else None
+    langs = [(lang, "base") for lang in (first.rises if first else ())]
+    for outcome in reversed(findings.outcomes):
+        langs.insert(0, (outcome.runs[0].lang, "target" if outcome.gain else "ended"))
+    each = [_moved(run, lang, role) for lang, role in langs[:_LANGUAGES]]
+    return [*each, Tile(SAID["trained"], f"{show_count(run.tokens)} tokens", about)]
 
 
-def _moved(run: RunCurves, lang: str, *, known: bool) -> str:
-    """By how much the loss on a language fell or rose; a rise on one of the base is forgetting."""
-    first, last = (float(run.curves[lang].loss[at]) for at in (0, -1))
-    bits = run.bits_per_byte[lang]
-    text = (_FORGOT if known else _ROSE) if last > first else (_FELL_KNOWN if known else _FELL)
-    change = show_nats(Estimate(last - first))(abs(last - first))
-    return text.format(lang, change, last=last, before=bits * first / last, after=bits)
+def _moved(run: RunCurves, lang: str, role: str) -> Tile:
+    """How the loss on a language moved; role: `ended` where the first loss is of untrained rows."""
+    before, last = (float(run.curves[lang].loss[at]) for at in (0, -1))
+    bits, three = run.bits_per_byte[lang], fixed(3)
+    label = SAID["language"].format(name=language_name(lang))
+    if role == "ended":
+        return Tile(label, three(bits), SAID["ended"].format(last=three(last)), "target")
+    said = SAID["known" if role == "base" else "learned"]["rose" if last > before else "fell"]
+    change = signed(last - before, show_nats(Estimate(last - before)))
+    value = f"{three(bits * before / last)} → {three(bits)}"
+    return Tile(label, value, said.format(change=change), role)
 
 
 def _cell(change: LossChange | None) -> Entry:
@@ -162,10 +127,10 @@ def _sign(estimate: Estimate) -> int:
 def advice(findings: Findings) -> list[str]:
     """For each target which of the strategies to take, why, and how sure that is.
 
-    Of one run alone what it came to, without the last sentence, on intervals.
+    Of one run alone what it came to.
     """
     if run := findings.only:
-        return list(_did(findings, run))[:-1]
+        return [tile.line for tile in _tiles(findings, run)]
     targets = [target for target in findings.targets if target not in findings.base_languages]
     return [f"**`{target}`:** {' '.join(_advice(findings, target))}" for target in targets]
 
@@ -190,7 +155,7 @@ def _undecided(
     best = max(kept, key=lambda replay: kept[replay] - costs[replay].value, default=0.0)
     if not kept or kept[best] <= costs[best].value:
         return ""
-    return _UNDECIDED.format(best * 100, kept[best], costs[best].value)
+    return SAID["undecided"].format(best * 100, kept[best], costs[best].value)
 
 
 def _replayed(
@@ -218,7 +183,8 @@ def _advice(findings: Findings, target: str) -> Iterator[str]:
         below = lead.value >= 0
         ended = _nats(lead.times(1 if below else -1))
         pairs = f"mean of {lead.n} pairs" if (lead.n or 0) > 1 else "one pair"
-        yield _LED[below, bool(_sign(lead))].format(name, ended, pairs)
+        kind = ("below" if below else "above") + ("" if _sign(lead) else "_unsure")
+        yield SAID["led"][kind].format(name, ended, pairs)
         if not all(o.equally_long for o in tried):
             yield "Runs and twins differ in length, so this is not a test."
     else:
@@ -226,7 +192,7 @@ def _advice(findings: Findings, target: str) -> Iterator[str]:
     if best:
         cost = costs[best]
         kept = " and ".join(f"by {_nats(-c)} on `{lang}`" for lang, c in effects[best].items())
-        text, sign = (_COST, 1) if cost.value >= 0 else (_GAINED, -1)
+        text, sign = (SAID["cost"], 1) if cost.value >= 0 else (SAID["gained"], -1)
         yield text.format(best * 100, kept, target, _nats(cost.times(sign)))
     elif unsure:
         yield unsure
@@ -247,4 +213,4 @@ def unmeasured(findings: Findings) -> str:
         return ""
     number = sum(counts.values())
     pairs = {1: "the only pair", 2: "both pairs"}.get(number, f"all {number} pairs")
-    return _SATURATED.format(list_languages(f"`{target}`" for target in counts), pairs)
+    return SAID["saturated"].format(list_languages(f"`{target}`" for target in counts), pairs)

@@ -11,6 +11,7 @@ from tongues.core.pages.axes import Row, across, categories, colour
 from tongues.core.pages.plots import heat
 from tongues.core.quantities import counted, show_bytes
 from tongues.report.tokenizer import choice, tokenizer_blocks, tokenizer_numbers
+from tongues.report.words import SAID
 from tongues.text.reading import REASONS
 from tongues.text.signals import LIMIT, SIGNALS, same_language
 from tongues.text.summary import (
@@ -30,12 +31,6 @@ _SOURCES = 12  # of a language, the largest, next to their part of the held-out 
 _COLUMNS, _WRITTEN = 24, 9  # of a matrix, at most, and up to which its shares are written
 _SEEN = 0.0005  # shares below it are not drawn
 _SHARE = "datum.share > 0.995 ? '100' : format(datum.share * 100, '.1f')"  # as percent
-_ABOUT_HELD_OUT = (
-    "Groups of documents are held out by the hash of their name, so the held-out text stays the "
-    "same when text is added. Of few groups, or large ones, its sources have other shares than "
-    "those of the training text: the table by source compares them. Left out: documents of either "
-    "side that contain much of a document of the other."
-)
 
 
 def corpus_page(place: Path, progress: Callable[[str], None]) -> b.Page:
@@ -173,7 +168,7 @@ def _of_split(manifest: Manifest) -> list[b.Block]:
         ]
     table = b.Table.of(sources)
     folded = b.Details("by source", [table], count=str(len(sources)))
-    return [_ABOUT_HELD_OUT, b.Table.of(rows), table if len(sources) <= _SOURCES else folded]
+    return [SAID["held_out"], b.Table.of(rows), table if len(sources) <= _SOURCES else folded]
 
 
 def _reasons(languages: Mapping[str, LanguageSummary], read: int) -> Iterator[_Cells]:

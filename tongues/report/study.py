@@ -20,6 +20,7 @@ from tongues.plan.steps import step_of_runs
 from tongues.report.answer import advice, answer_section, unmeasured
 from tongues.report.laws import findings_law_section
 from tongues.report.study_figures import figures
+from tongues.report.words import SAID
 from tongues.runs.record import Run, find_runs, read_run, run_rows
 from tongues.runs.states import RunState, states
 from tongues.train.study.findings import Findings, findings
@@ -27,53 +28,6 @@ from tongues.train.study.forecasts import with_forecasts
 from tongues.train.words import describe_mixture, mixture_rows
 
 _MANY = 80  # runs whose table is folded away
-_TWO_WAYS = (
-    "Two ways to a model of a new language: from random weights ([scratch]{{.scratch}}), or by "
-    "training a model of {} further, continual pre-training ([CPT]{{.cpt}}), with or without "
-    "replaying some of its old text."
-)
-_ABOUT_UNFINISHED = (
-    "Held-out loss at the end, mean over the languages a run learns, in nats per token, with its "
-    "95 % predictive interval: forecast from the run so far, its schedule, and finished runs that "
-    "learn the same in the same way. No other number of this page includes these runs."
-)
-_ABOUT_RUNS = (
-    "Final loss in nats per token on the held-out text of each language, and bits per byte."
-)
-_ABOUT_MIXTURES = (
-    "Content is bytes of training text over the language's byte premium, so that languages whose "
-    "script takes more bytes are not given less. Shares are of the tokens to learn."
-)
-_ABOUT_PAIRS: tuple[str, ...] = (
-    "A pair is a CPT run and the run from scratch of the same target, shape, seed and number of "
-    "tokens; where there is none of that length, both are read up to the end of the shorter. The "
-    "share saved is read off both curves at the lowest loss both reached. One shape spends the "
-    "same compute on every token, so the shares of tokens and of compute saved are equal; the "
-    "base's own training is not counted.",
-    "CPT's loss is read in mid-run, before its learning rate has decayed, and scratch's at its "
-    "end, after decay, so the true saving is somewhat larger. At equal compute on one language, a "
-    "run with more replay is also further on in its schedule; final losses do not have this bias.",
-)
-_ABOUT_BASES = (
-    "If bases of a shape were trained for different numbers of tokens, only runs from those that "
-    "most runs continue from are used; the others appear only in the table of runs."
-)
-_ABOUT_MEANS = (
-    "Means are over the sizes that were trained, with intervals by Student's t from the spread "
-    "among seeds of a size; where seeds are too few, from that among all runs, which makes them "
-    "rather too wide. Runs of one shape and seed count as one."
-)
-_ABOUT_LAWS = (
-    "Intervals of laws come from resampling runs, those of one shape and seed together; where "
-    "these are few, they are too narrow, and γ is called inconclusive."
-)
-_LAWS_OF = {
-    True: "Laws of {} are fitted on final losses alone; those of CPT on runs without replay.",
-    False: f"Laws of {{}} are fitted on evaluations after the first {SETTLED:.0%} of a run, "
-    "those of CPT on runs without replay. Losses in mid-schedule, before the learning rate has "
-    "decayed, are higher than those of a run of that length; with runs of two lengths a size, only "
-    "final losses are used.",
-}
 
 
 def runs_page(places: Sequence[Path], progress: Callable[[str], None]) -> b.Page:
@@ -126,7 +80,7 @@ def study_page(
         _section(
             "unfinished",
             "Runs that have not finished",
-            _ABOUT_UNFINISHED,
+            SAID["unfinished"],
             map(_unfinished, ahead.values()),
         ),
         _mixtures(records),
@@ -210,21 +164,22 @@ def _mixtures(records: Sequence[Run]) -> Section | None:
     for run, mixture in mixtures.items():
         name = b.Heading(run) if len(mixtures) > 1 else None
         blocks += [name, " ".join(describe_mixture(mixture)), Table.of(mixture_rows(mixture))]
-    return Section("mixture", "The mixture", [*blocks, _ABOUT_MIXTURES]) if blocks else None
+    return Section("mixture", "The mixture", [*blocks, SAID["mixtures"]]) if blocks else None
 
 
 def _method(findings: Findings, records: Sequence[Run]) -> Section:
     base = list_languages(f"`{lang}`" for lang in findings.base_languages)
-    points = [_TWO_WAYS.format(base)] * (bool(base) and not findings.only)
-    points += _ABOUT_PAIRS if any(outcome.pairs for outcome in findings.outcomes) else ()
-    points += [_ABOUT_BASES] * (len(findings.usual) < len(findings.runs))
-    points += [_ABOUT_MEANS] * any(len(outcome.runs) > 1 for outcome in findings.rows)
+    points = [SAID["two_ways"].format(base)] * (bool(base) and not findings.only)
+    points += SAID["pairs"] if any(outcome.pairs for outcome in findings.outcomes) else ()
+    points += [SAID["bases"]] * (len(findings.usual) < len(findings.runs))
+    points += [SAID["means"]] * any(len(outcome.runs) > 1 for outcome in findings.rows)
     fitted_laws = [fitted for fitted in findings.laws if fitted.laws or fitted.powers]
-    points += [_ABOUT_LAWS] * bool(fitted_laws)
-    for by_ends, text in _LAWS_OF.items():
+    points += [SAID["laws"]] * bool(fitted_laws)
+    for by_ends, text in {True: SAID["laws_by_ends"], False: SAID["laws_by_curves"]}.items():
         laws = [fitted for fitted in fitted_laws if fitted.by_ends == by_ends]
         if laws:
-            points.append(text.format(list_languages(f"`{fitted.target}`" for fitted in laws)))
+            named = list_languages(f"`{fitted.target}`" for fitted in laws)
+            points.append(text.format(named, settled=SETTLED))
     shared = {
         key.replace("_", " "): _setting(value)
         for key, value in (records[0].settings if records else {}).items()
@@ -272,7 +227,7 @@ def _runs(findings: Findings) -> Section:
     runs: Block = Table.of(map(row, sorted(each, key=place)))
     if len(each) > _MANY:
         runs = b.Details(f"All {len(each)} runs", [runs])
-    return Section("runs", "What was run", [_ABOUT_RUNS, runs])
+    return Section("runs", "What was run", [SAID["runs"], runs])
 
 
 def _numbers(known: Findings) -> dict[str, Any]:

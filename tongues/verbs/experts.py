@@ -187,15 +187,16 @@ def _show_partition(made: "Partition", amounts: dict[str, float] | None) -> None
 
 
 def _show_measured(folder: Path) -> None:
-    from tongues.core.pages import as_text
+    from tongues.core.pages import Tiles, as_text
     from tongues.evaluate.evaluation import read_evaluation
     from tongues.evaluate.settings import MeasuredExperts
-    from tongues.report.experts.answer import expert_answer
+    from tongues.report.experts.answer import expert_answer, expert_tiles
     from tongues.report.experts.view import setting_table
 
     experts = MeasuredExperts.of(read_evaluation(folder))
     echo(as_text([setting_table(experts)]) + "\n")
     echo("losses in nats per token, means over languages; in brackets 95 % confidence intervals")
+    echo(as_text([Tiles(expert_tiles(experts))]))
     for line in expert_answer(experts).get("Choice", ())[:1]:
         echo(line)
 

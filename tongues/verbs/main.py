@@ -3,12 +3,11 @@
 import shlex
 import sys
 import time
-import tomllib
-from pathlib import Path
 
 import click
 
 from tongues import __version__
+from tongues.core.beside import read_beside
 from tongues.core.errors import Stopped, UserError, nearest
 from tongues.core.extras import required_by
 from tongues.core.removed import OPTIONS
@@ -34,9 +33,7 @@ _ORDER = {
     "Look": ("next", "ls", "watch", "report", "demo", "doctor"),
 }
 # An example of each verb, and the recipe keys that it reads.
-_EXAMPLES: dict[str, list[str]] = tomllib.loads(
-    (Path(__file__).parent / "examples.toml").read_text(encoding="utf-8")
-)
+_EXAMPLES: dict[str, list[str]] = read_beside(__file__, "examples.toml")
 
 
 @click.group(

@@ -10,8 +10,9 @@ import pytest
 from tests.golden import golden
 from tests.report.evaluation.scored import MIXED, PLAIN, SCRATCH, SOURCE, about, changed, outcome
 from tests.report.pages import Page
-from tongues.core.pages import Table, as_text, page_as_html, write_page
+from tongues.core.pages import Table, Tiles, as_text, page_as_html, write_page
 from tongues.evaluate.evaluation import Evaluation
+from tongues.report.evaluation.opening import Verdict, opening_tiles
 from tongues.report.evaluation.tables import Measure, labels, model_table
 from tongues.report.evaluation.view import (
     card_section,
@@ -128,8 +129,10 @@ def test_the_answer_and_its_tables(name: str) -> None:
     evaluation = answers()[name]
     topics = answer(evaluation)
     lines = [f"{topic}\n" + "\n".join(topics[topic]) for topic in topics]
+    lines.append(as_text([Tiles(opening_tiles(evaluation))]))
     if name in WITH_TABLES:
         tables = score_blocks(evaluation, compare=True)[:-1]  # but for the answer
+        tables = [block for block in tables if not isinstance(block, Tiles)]
         lines.append(as_text([*tables, model_table(evaluation)]))
     golden(f"evaluation/{name}", "\n\n".join(lines))
 
@@ -173,6 +176,22 @@ def test_differences_to_the_base_are_a_table_and_a_figure(evaluation: Evaluation
     every = [*text.scores.versus_base, *text.scores.versus_first]
     beside = rows_of(text.comparison_table(every))[0]
     assert beside[2:] == [*head[2:], "qab-scratch-s1"]  # each pair once, all versus one model
+
+
+def test_a_page_of_one_change_opens_with_it(evaluation: Evaluation) -> None:
+    pair = outcome((SOURCE, PLAIN))
+    opened = Verdict.of(pair)
+    assert opened is not None and list(opened.roles) == ["qab", "qaa", "qac"]  # targets first
+    losses = pair.texts["study"].losses
+    before, after = (losses[model]["qab"].bits_per_byte.value for model in (SOURCE, PLAIN))
+    target, base, trained = opened.tiles
+    assert target.value == f"{before:.3f} → {after:.3f}" and target.below.startswith("learned, −")
+    assert base.below.startswith("forgotten, +") and trained.value == "60k tokens"
+    drawn = opened.figure()
+    assert drawn is not None and len(drawn.rows) == 6
+    assert {row["value"] for row in drawn.rows[:2]} == {before, after}
+    assert Verdict.of(evaluation) is None  # two runs, and neither is to be taken alone
+    assert page_as_html(evaluation_page(pair, "pair")).count('class="tiles"') == 1
 
 
 def test_perplexities_are_by_tokenizer(evaluation: Evaluation) -> None:
@@ -250,7 +269,7 @@ def test_the_terminal_has_the_tables_of_the_page(evaluation: Evaluation) -> None
         assert as_text([measure.score_table()]) in plain and measure.title in plain
         differences = as_text([measure.comparison_table(measure.scores.versus_first)])
         assert differences in compared and differences not in plain
-    assert "Choice\n- On `study`" in compared and "Choice" not in plain
+    assert "Choice\n- On text `study`" in compared and "Choice" not in plain
 
 
 def test_a_page_with_its_files(evaluation: Evaluation, tmp_path: Path) -> None:

@@ -22,11 +22,11 @@ from tests.report.experts.measured import (
     partition,
     seen,
 )
-from tongues.core.pages import as_text, write_page
+from tongues.core.pages import Tiles, as_text, write_page
 from tongues.evaluate.evaluation import Evaluation
 from tongues.experts.partition.partition import Partition, of_languages
 from tongues.experts.partition.tree import by_tree
-from tongues.report.experts.answer import expert_answer
+from tongues.report.experts.answer import expert_answer, expert_tiles
 from tongues.report.experts.partition import cluster_table, partition_lead, partition_page
 from tongues.report.experts.view import expert_figures, expert_tables, experts_page
 
@@ -114,6 +114,7 @@ def cases() -> dict[str, dict[str, Any]]:
 def test_the_answer_and_its_tables(name: str) -> None:
     experts = seen(cases()[name])
     said = [f"{topic}\n" + "\n".join(each) for topic, each in expert_answer(experts).items()]
+    said.append(as_text([Tiles(expert_tiles(experts))]))
     tables = expert_tables(experts) if name in WITH_TABLES else {}
     said += [f"{title}\n{as_text([table])}" for title, table in tables.items()]
     golden(f"experts-page/{name}", "\n\n".join(said))

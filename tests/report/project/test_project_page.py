@@ -67,7 +67,7 @@ def test_many_runs_and_those_of_studies_are_counted_and_summed(workspace: Path) 
         shutil.copytree(workspace / "runs/small", workspace / "runs" / name)
         write_run(workspace / "runs" / name, replace(run, run=name, fingerprint=name))
     topics = topics_of(workspace)
-    assert topics["Outcome"][0].startswith("`small` has `qaa`")
+    assert topics["Outcome"][0].startswith("qaa, bits per byte: ")
     assert topics["Outcome"][-1] == "Not evaluated: 2 runs; losses are below."
     cost = run_cost(run)
     assert cost and cost.energy and run.seconds

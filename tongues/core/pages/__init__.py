@@ -19,6 +19,8 @@ from tongues.core.pages.blocks import (
     Section,
     Table,
     Terms,
+    Tile,
+    Tiles,
     Topics,
 )
 from tongues.core.pages.numbers import (
@@ -48,7 +50,8 @@ from tongues.core.pages.write import (
 )
 
 __all__ = ["CARD", "Block", "Callout", "Cell", "Details", "Entry", "Figure", "Heading", "Items"]
-__all__ += ["Page", "Paragraph", "Quote", "Section", "Show", "Table", "Terms", "Topics", "as_html"]
-__all__ += ["as_markdown", "as_text", "check_folder", "compact", "estimate_cell", "fixed"]
-__all__ += ["interval", "minus", "number", "page_as_html", "percent", "percent_cell", "prose"]
-__all__ += ["share", "short", "signed", "too_few", "value_cell", "write_figures", "write_page"]
+__all__ += ["Page", "Paragraph", "Quote", "Section", "Show", "Table", "Terms", "Tile", "Tiles"]
+__all__ += ["Topics", "as_html", "as_markdown", "as_text", "check_folder", "compact"]
+__all__ += ["estimate_cell", "fixed", "interval", "minus", "number", "page_as_html", "percent"]
+__all__ += ["percent_cell", "prose", "share", "short", "signed", "too_few", "value_cell"]
+__all__ += ["write_figures", "write_page"]

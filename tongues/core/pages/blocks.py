@@ -61,6 +61,32 @@ class Topics:
 
 
 @dataclass(frozen=True, slots=True)
+class Tile:
+    """A number in large.
+
+    label: what it is of. below: what it means. kind: `target`, `base`, `replay` or `scratch`, for
+    the colour of a role.
+    """
+
+    label: str
+    value: str
+    below: str = ""
+    kind: str = ""
+
+    @property
+    def line(self) -> str:
+        """All of it on one line."""
+        return f"{self.label}: {self.value}; {self.below}".removesuffix("; ")
+
+
+@dataclass(frozen=True, slots=True)
+class Tiles:
+    """The numbers that a page opens with, three at most."""
+
+    tiles: Sequence[Tile]
+
+
+@dataclass(frozen=True, slots=True)
 class Terms:
     """Names and their values."""
 
@@ -209,7 +235,7 @@ class Figure:
 
 
 Words = Heading | Paragraph | Items | Callout | Terms | Quote | str
-Shown = Words | Topics | Details | Section | Table | Figure
+Shown = Words | Topics | Tiles | Details | Section | Table | Figure
 Block = Shown | None
 
 

@@ -20,7 +20,8 @@ Place = Axis | float | str | None  # a field, pixels, `width` or `height`
 def panel(title: str, *layers: alt.Chart | None, height: float = 290) -> alt.LayerChart:
     """One panel as wide as its container; layers that are None are left out."""
     drawn = [layer for layer in layers if layer is not None]
-    return alt.LayerChart(layer=drawn, title=title, width="container", height=height)
+    named = title or alt.Undefined
+    return alt.LayerChart(layer=drawn, title=named, width="container", height=height)
 
 
 def chart(rows: Iterable[Mapping[str, Any]]) -> alt.Chart:
@@ -144,18 +145,20 @@ def intervals(
     height: float,
     marks: Marks,
     side_by_side: Sequence[str] = (),
+    beside: str = "series",
     tooltip: Sequence[str] = (),
     under: Sequence[alt.Chart | None] = (),
     over: Sequence[alt.Chart] = (),
 ) -> alt.LayerChart:
     """Points with intervals by category, along x: a row each, `low` to `high` where it has them.
 
-    side_by_side: the series that share a category's row. under, over: layers, such as words.
+    side_by_side: the values of `beside` that share a category's row. under, over: layers, such as
+    words.
     """
     offset = Row()
     if side_by_side:
         scale = {} if marks.padding is None else Row(scale=alt.Scale(paddingOuter=marks.padding))
-        offset = Row(yOffset=alt.YOffset("series:N", sort=list(side_by_side), **scale))
+        offset = Row(yOffset=alt.YOffset(f"{beside}:N", sort=list(side_by_side), **scale))
     ranged = [row for row in rows if row.get("low") is not None]
     ends = _at(ranged, x.of("low"), y, tint).encode(x2="high:Q", **offset)
     down = Row(yOffset=marks.lower) if marks.lower else {}

@@ -40,6 +40,8 @@ def _markdown(block: b.Shown, level: int) -> str:
         case b.Topics():
             topics = block.blocks.items()
             return "\n\n".join(f"**{_marked(k)}**\n\n{as_markdown(v, level)}" for k, v in topics)
+        case b.Tiles():
+            return "\n".join(f"- {tile.line}" for tile in block.tiles)
         case b.Terms():
             return "\n".join(f"- {name}: {value}" for name, value in block.values.items())
         case b.Quote():
@@ -74,12 +76,16 @@ def _marked(text: str) -> str:
 def _text(block: b.Shown) -> str:
     match block:
         case Table():
-            return _aligned(block) if block.head else ""
+            columns = block.columns
+            rows = zip(*((column.head, *column.cells) for column in columns), strict=True)
+            return _aligned([*rows], [column.numbers for column in columns])
         case b.Section():
             return f"{_bare(block.title)}\n\n{as_text(block.blocks)}".lstrip()
         case b.Topics():
             topics = block.blocks.items()
             return "\n\n".join(f"{_bare(name)}\n{as_text(inside)}" for name, inside in topics)
+        case b.Tiles():
+            return _aligned([[Cell(t.label), Cell(t.value), Cell(t.below)] for t in block.tiles])
         case b.Details():
             return f"{block.summary}\n\n{as_text(block.blocks)}"
         case b.Quote():
@@ -93,11 +99,12 @@ def _text(block: b.Shown) -> str:
             return _bare(_markdown(block, 2).lstrip("# "))
 
 
-def _aligned(table: Table) -> str:
+def _aligned(rows: Sequence[Sequence[Cell]], numbers: Sequence[bool] = ()) -> str:
+    """Rows in columns as wide as their cells; numbers: the columns that are set to the right."""
     columns = []
-    for column in table.columns:
-        texts = [cell.plain for cell in (column.head, *column.cells)]
-        width, side = max(map(len, texts)), ">" if column.numbers else "<"
+    for place, cells in enumerate(zip(*rows, strict=True)):
+        texts = [cell.plain for cell in cells]
+        width, side = max(map(len, texts)), ">" if numbers and numbers[place] else "<"
         columns.append([f"{text:{side}{width}}" for text in texts])
     return "\n".join("  ".join(row).rstrip() for row in zip(*columns, strict=True))
 

@@ -95,6 +95,15 @@ def _block(block: b.Shown) -> str:
                 for name, inside in block.blocks.items()
             )
             return f'<div class="found">{"".join(rows)}</div>'
+        case b.Tiles(tiles=[]):
+            return ""
+        case b.Tiles():
+            each = "".join(
+                f"<div{_kind(tile.kind)}>{prose(tile.label)}<strong>{prose(tile.value)}</strong>"
+                f"<small>{prose(tile.below)}</small></div>"
+                for tile in block.tiles
+            )
+            return f'<div class="tiles">{each}</div>'
         case b.Terms():
             rows = (f"<dt>{escape(k)}</dt><dd>{escape(v)}</dd>" for k, v in block.values.items())
             return f"<dl>{''.join(rows)}</dl>"

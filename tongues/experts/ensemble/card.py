@@ -1,11 +1,11 @@
 """The cards of what is made of experts: an exported ensemble, an expert, and one model."""
 
 import json
-import tomllib
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
 from tongues import __version__
+from tongues.core.beside import read_beside
 from tongues.core.pages import CARD, Table, as_markdown
 from tongues.experts.ensemble.lineage import Expert, Lineage, expert_row
 from tongues.experts.ensemble.router import Router
@@ -20,9 +20,7 @@ from tongues.train.metadata import (
     without_paths,
 )
 
-_PARTS: dict[str, str] = tomllib.loads(
-    (Path(__file__).parent / "card.toml").read_text(encoding="utf-8")
-)
+_PARTS: dict[str, str] = read_beside(__file__, "card.toml")
 
 
 def expert_table(experts: Sequence[Expert], **columns: Sequence[str]) -> str:

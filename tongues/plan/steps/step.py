@@ -2,11 +2,12 @@
 
 import itertools
 import shlex
-import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal
+
+from tongues.core.beside import read_beside
 
 Folder = Literal["nothing_here", "work_inside"]
 OfRecipe = Literal["invalid", "no_base", "unsound", "not_prepared", "other_tokens", "renamed"]
@@ -19,9 +20,7 @@ Used = Literal["not_best", "undecided", "exported", "best_is_gone"]
 State = Folder | OfRecipe | Trained | Ended | Unfinished | OfStudy | Evaluated | Used
 
 # Why a step is the next one: a sentence for each state.
-REASONS: Mapping[str, str] = tomllib.loads(
-    (Path(__file__).parent / "words.toml").read_text(encoding="utf-8")
-)
+REASONS: Mapping[str, str] = read_beside(__file__)
 # By command: the states that it is next in. Names in braces are facts of the state.
 _COMMANDS: Mapping[str, tuple[State, ...]] = {
     "tongues new": ("nothing_here",),

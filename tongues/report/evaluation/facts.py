@@ -1,13 +1,12 @@
-"""What an evaluation says, as facts: the model to take, what changed, and what to doubt."""
+"""What an evaluation says, as facts: the model to take, and what to doubt."""
 
 from collections.abc import Iterator, Sequence
 from typing import Literal
 
 from tongues.core.estimate import Estimate
-from tongues.core.roles import Role
 from tongues.core.significance import detectable
-from tongues.evaluate.choice import Choice, roles_by_language
-from tongues.evaluate.evaluation import Comparison, Evaluation, TaskScores
+from tongues.evaluate.choice import Choice
+from tongues.evaluate.evaluation import Evaluation, TaskScores
 from tongues.report.evaluation.tables import Measure
 
 
@@ -28,18 +27,6 @@ def best_models(measure: Measure, choice: Choice) -> dict[tuple[str, ...], list[
         if len(leaders := measure.leaders(lang)) < len(measure.values):
             best.setdefault(tuple(leaders), []).append(lang)
     return best
-
-
-def changes_by_role(
-    evaluation: Evaluation, measure: Measure, comparison: Comparison
-) -> dict[Role | None, dict[str, Estimate]]:
-    """A model's differences from another by the role of languages; None: of any or of several."""
-    roles = roles_by_language(evaluation, measure.scores.languages)
-    groups: dict[Role | None, dict[str, Estimate]] = {}
-    for lang, of in measure.differences(comparison).items():
-        role = roles[lang][0] if len(roles[lang]) == 1 else None
-        groups.setdefault(role, {})[lang] = of
-    return groups
 
 
 def measured_values(evaluation: Evaluation, measures: Sequence[Measure]) -> Iterator[Estimate]:

@@ -13,7 +13,9 @@ from tongues.core.roles import list_languages
 from tongues.evaluate.evaluation import Evaluation, TaskScores, TextScores
 from tongues.evaluate.kept import newest_evaluation
 from tongues.report.evaluation import words
+from tongues.report.evaluation.opening import Verdict, opening_tiles
 from tongues.report.evaluation.tables import Measure, model_table
+from tongues.report.evaluation.words import WORDS
 from tongues.train.metadata import CardScores, ScoredText
 
 # The figures of an evaluation: a row per language with intervals, and scores by replay.
@@ -39,11 +41,11 @@ def score_figure(measure: Measure) -> Figure | None:
         shown = [{**row, "versus": other} for row in _rows(values)]
         panels.append(_panel(f"Versus {other}", shown, measure.unit, names, {"": 0.0}))
         rows += shown
-    caption = [words.INTERVALS]
+    caption = [WORDS["intervals"]]
     if chance:
-        caption.append(words.CHANCE)
+        caption.append(WORDS["chance"])
     if measure.versus:
-        caption.append(words.SIDES[measure.lower_is_better])
+        caption.append(WORDS["left_is_better" if measure.lower_is_better else "right_is_better"])
     name = f"{'task' if measure.task else 'loss'}-{file_name(measure.name)}"
     return Figure.of(name, measure.title, caption, panels, rows)
 
@@ -108,7 +110,7 @@ def replay_figure(evaluation: Evaluation, measures: Sequence[Measure]) -> Figure
                 level = {"": 1.0 if measure.task else 0.0}
                 panels.append(_panel(title, own, unit, measure.scores.languages, level, "share"))
                 rows += [{"on": measure.name, **row} for row in own]
-    return Figure.of("replay", "By share of replay", words.REPLAY, panels, rows)
+    return Figure.of("replay", "By share of replay", WORDS["replay"], panels, rows)
 
 
 def _relative(measure: Measure, shares: Mapping[str, float], first: str) -> list[Row]:
@@ -128,21 +130,31 @@ def _relative(measure: Measure, shares: Mapping[str, float], first: str) -> list
 
 
 def evaluation_page(evaluation: Evaluation, name: str) -> b.Page:
-    """The answer, then texts, forgetting, tasks, and what the models are."""
+    """What came of it, then texts, forgetting, tasks, and what the models are."""
     measures, topics, blocks = Measure.of(evaluation), words.answer(evaluation), list[b.Block]()
+    outcome = Verdict.of(evaluation)
     for measure in measures:
         inside = list(_measure_blocks(evaluation, measure))
-        blocks += [b.Section(measure.name, measure.title, inside), score_figure(measure)]
+        drawn = outcome is not None and len(evaluation.models) == 2 and not measure.task
+        blocks.append(b.Section(measure.name, measure.title, inside))
+        blocks.append(None if drawn else score_figure(measure))
     window = evaluation.policy.window
-    models = [words.WINDOWS[window is None].format(window=window), model_table(evaluation)]
+    models = [
+        WORDS["windows"]["whole" if window is None else "fixed"].format(window=window),
+        model_table(evaluation),
+    ]
     return b.Page(
         f"Evaluation: {name}",
         [
-            b.Topics.of(topics),
+            b.Tiles(opening_tiles(evaluation)),
+            outcome.figure() if outcome else None,
+            b.Topics.of({topic: topics.get(topic, []) for topic in ("Caveats", "Left out")}),
+            b.Details("How sure is this?", [b.Items(topics["Certainty"], "plain")]),
             *blocks,
             replay_figure(evaluation, measures),
             b.Section("models", "Models", models),
         ],
+        lead=[b.Paragraph(line, "lead") for line in topics.get("Choice", ())],
         numbers={"findings": topics, **evaluation.to_json()},
     )
 
@@ -157,9 +169,12 @@ def score_blocks(evaluation: Evaluation, *, compare: bool = False) -> list[b.Blo
             title = f"{measure.title} versus {measure.called(reference)}, {measure.unit}"
             blocks.append(b.Section("", title, [measure.comparison_table(compared)]))
         if compare and (table := measure.source_table()):
-            title = f"{measure.title} by source. {words.SOURCES}"
+            title = f"{measure.title} by source. {WORDS['sources']}"
             blocks.append(b.Section("", title, [table]))
-    return [*blocks, b.Topics.of(words.answer(evaluation))] if compare else blocks
+    blocks.append(b.Tiles(opening_tiles(evaluation)))
+    topics = words.answer(evaluation)
+    shown = topics | {"Certainty": topics["Certainty"][:1]}  # the page has the rest
+    return [*blocks, b.Topics.of(shown)] if compare else blocks
 
 
 def card_section(evaluation: Evaluation, model: str) -> str:
@@ -176,7 +191,7 @@ def _measure_blocks(evaluation: Evaluation, measure: Measure, model: str = "") -
     """All tables of a text or task, or what they say of one model."""
     scores, models = measure.scores, [model] if model else list(measure.values)
     about = [words.how(measure), "" if model else words.versus_chance(measure)]
-    about.append(words.BOLD if len(models) > 1 else "")
+    about.append(WORDS["bold"] if len(models) > 1 else "")
     yield " ".join(filter(None, about))
     yield measure.score_table(models)
     if isinstance(scores, TextScores):
@@ -190,7 +205,7 @@ def _measure_blocks(evaluation: Evaluation, measure: Measure, model: str = "") -
                 yield measure.perplexity_table(names)
         if any(name in scores.bits_per_segment for name in models):
             yield b.Heading("Bits per segment")
-            yield words.SEGMENTS.format(scores.segments)
+            yield WORDS["segments"].format(scores.segments)
             yield measure.segment_table(models)
     for reference, comparisons in measure.versus.items():
         if compared := [each for each in comparisons if model in ("", each.model)]:
@@ -199,7 +214,7 @@ def _measure_blocks(evaluation: Evaluation, measure: Measure, model: str = "") -
             yield measure.comparison_table(compared)
     if table := measure.source_table(models):
         yield b.Heading("By source")
-        yield words.SOURCES
+        yield WORDS["sources"]
         yield table
     if measure.task:
         (language, example), *_ = evaluation.examples[measure.name].items()

@@ -15,7 +15,7 @@ from tongues.evaluate.evaluation import Evaluation
 from tongues.evaluate.settings import AddedLanguages, MeasuredExperts, Setting
 from tongues.experts.ensemble import ROUTINGS
 from tongues.report.evaluation.tables import show_perplexity
-from tongues.report.experts.answer import expert_answer, forgotten, nats
+from tongues.report.experts.answer import expert_answer, expert_tiles, forgotten, nats
 from tongues.report.experts.partition import spread_panel
 
 # The figures of experts: what they gain and cost, language by language, and what they forget.
@@ -173,7 +173,7 @@ def experts_page(evaluation: Evaluation, name: str) -> b.Page:
     """The page of an evaluation of experts."""
     experts = MeasuredExperts.of(evaluation)
     topics, figures = expert_answer(experts), expert_figures(experts)
-    blocks: list[b.Block] = [b.Topics.of(topics)]
+    blocks: list[b.Block] = [b.Tiles(expert_tiles(experts)), b.Topics.of(topics)]
     for title, table in expert_tables(experts).items():
         first, place = title == _SETTINGS, f"table-{title.split()[0].lower()}"
         about = _ABOUT[title] + (f" {routing_sentences(experts.settings)}" if first else "")

@@ -10,23 +10,12 @@ from tongues.laws import Law, allocate
 from tongues.report.laws.fit import forgetting_law, power_laws, residuals
 from tongues.report.laws.series import all_series, of_findings, of_laws
 from tongues.report.laws.surface import loss_surface
+from tongues.report.words import SAID
 from tongues.train.study.findings import Findings
 
 __all__ = ["findings_law_figures", "findings_law_section", "law_figures"]
 
 _SYMBOLS = {"E": "E", "A": "A", "alpha": "α", "B": "B", "beta": "β", "gamma": "γ"}
-_ABOUT_FORMS = (
-    "Loss in nats per token over N parameters (all of them) and D tokens: "
-    "L = E + A/N^{α} + B/D^{β} from scratch, with B/(D^{β} N^{γ}) as its last term for CPT, which "
-    "takes E, A and α over; along the envelope, L = A′/C^{g} over C FLOPs. The best size for "
-    "compute C grows as C^{a}. Below each number is its 95 % interval, from resampling whole runs."
-)
-_ABOUT_ERRORS = (
-    "The mean Huber error (of the log loss, threshold 0.001) of every form on the runs of each "
-    "strategy, in millionths; and its relative error on the runs of most compute when fitted "
-    "without them. The extended form is Chinchilla's with γ free, all else fitted again; CPT's "
-    "takes E, A and α from scratch. γ with its 95 % interval."
-)
 
 
 def law_figures(laws: Sequence[Law]) -> list[Figure]:
@@ -86,9 +75,9 @@ def findings_law_section(findings: Findings) -> b.Section | None:
             row["off on the largest"] = b.Cell(f"{entry.error:.2%}", entry.error) if held else ""
             row["γ"] = cell(entry.gamma[0], entry.gamma[1:]) if entry.gamma else ""
             errors.append(row)
-    blocks: list[b.Block] = [_ABOUT_FORMS, b.Table.of(rows)]
+    blocks: list[b.Block] = [SAID["about_forms"], b.Table.of(rows)]
     if errors:
-        blocks += [b.Heading("Fitting errors"), _ABOUT_ERRORS, b.Table.of(errors)]
+        blocks += [b.Heading("Fitting errors"), SAID["about_errors"], b.Table.of(errors)]
     if caveats:
         named = [(", ".join(names), text) for text, names in caveats.items()]
         notes = [f"{names}: {text}{'' if text[-1] in '.?!' else '.'}" for names, text in named]

@@ -20,6 +20,7 @@ from tongues.report.laws.series import (
     of_kind,
     points,
 )
+from tongues.report.words import SAID
 
 _PANELS = 3  # starting losses shown: the lowest, the highest, and between
 _LIKE = 1e-6  # starting losses nearer than this are one
@@ -32,15 +33,6 @@ _OFF_TIPS = (
     "loss:.3f=measured",
     "law:.3f",
     "off:+.2f=difference (%)",
-)
-_RESIDUALS = (
-    "Each dot is a loss a law was fitted on, by how much it is above or below that law. A trend "
-    "along the tokens, or from small sizes to large, would mean that the law has the wrong shape."
-)
-_ENVELOPE = "Dots are the points that no cheaper point beats."
-_RINGS = (
-    "Rings are the points with most compute; the dashed line is the law fitted without them, which "
-    "had to predict them."
 )
 
 
@@ -60,7 +52,7 @@ def residuals(fitted: Sequence[LawSeries]) -> Figure | None:
         heading = each.title(f"{each.series}, half within {half:.2g} %")
         shown = dots(own, x, y, tint, size=38, opacity=0.8, tooltip=_OFF_TIPS)
         panels.append(panel(heading, rule(y=y, dash=()), shown, height=240))
-    return Figure.of("residuals", "The runs versus their laws", _RESIDUALS, panels, rows)
+    return Figure.of("residuals", "The runs versus their laws", SAID["residuals"], panels, rows)
 
 
 def _off(fitted: LawSeries, rows: Rows) -> list[Row]:
@@ -161,10 +153,10 @@ def power_laws(fitted: Sequence[LawSeries], names: Sequence[str]) -> Figure | No
         panels.append(panel(of_target[0].title("Lowest loss by compute"), *layers, height=320))
     kinds = {row["kind"] for row in rows}
     caption = (
-        _ENVELOPE if "envelope" in kinds else "",
+        SAID["envelope"] if "envelope" in kinds else "",
         "The line is the law of these.",
         BAND if "band" in kinds else "",
-        _RINGS if "predicted" in kinds else "",
+        SAID["rings"] if "predicted" in kinds else "",
     )
     return Figure.of("power-laws", "The lowest loss that compute buys", caption, panels, rows)
 

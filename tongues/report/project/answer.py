@@ -13,6 +13,7 @@ from tongues.core.quantities import counted
 from tongues.evaluate.evaluation import Evaluation
 from tongues.plan.steps import Step, is_run, last_trained
 from tongues.recipe import load_text_recipe
+from tongues.report.evaluation.opening import opening_tiles
 from tongues.report.evaluation.words import answer
 from tongues.runs.record import Run, find_runs, read_run
 from tongues.train.card import find_tokens
@@ -20,7 +21,6 @@ from tongues.train.cost import RunCost, run_cost, training_time
 
 _NEXT = 4  # steps that are named
 _FEW = 3  # runs that are named one by one, at most
-_CHOSEN = ("Choice", "Target languages", "Base languages", "Languages")  # topics of an evaluation
 _SENTENCES = 2  # of each
 
 
@@ -62,9 +62,10 @@ def costs_of(runs: Sequence[Run]) -> list[tuple[Run, RunCost]]:
 def _evaluated(evaluations: Mapping[str, Evaluation]) -> Iterator[str]:
     """What the two newest evaluations say."""
     for name, evaluation in list(evaluations.items())[:2]:
-        topics, head = answer(evaluation), f"`{name}`: " if len(evaluations) > 1 else ""
-        for topic in _CHOSEN:
-            yield from (f"{head}{line}" for line in topics.get(topic, [])[:_SENTENCES])
+        head = f"`{name}`: " if len(evaluations) > 1 else ""
+        lines = answer(evaluation).get("Choice", [])[:_SENTENCES]
+        lines += [tile.line for tile in opening_tiles(evaluation)]
+        yield from (f"{head}{line}" for line in lines)
 
 
 def _advised(workspace: Path, evaluated: bool) -> Iterator[str]:

@@ -14,7 +14,7 @@ from tongues.plan import hub_text
 from tongues.text.folder import find_texts
 
 if TYPE_CHECKING:
-    from tongues.evaluate.evaluation import TextScores
+    from tongues.evaluate.evaluation import Evaluation
     from tongues.recipe import Recipe
 
 
@@ -58,7 +58,7 @@ def demo_real(
     tongues.prepare(recipe, workspace=place)
     run = tongues.train(recipe, workspace=place)
     made = tongues.evaluate(_NAME, place, text=_NAME, name=_NAME, limit=12, dtype="bf16")
-    return run, _topics(run, made.texts[_NAME], time.monotonic() - began)
+    return run, _topics(run, made, time.monotonic() - began)
 
 
 def _recipe(target: str, text: Any, base: str, overrides: Sequence[str]) -> "Recipe":
@@ -110,24 +110,20 @@ def _text(folder: Path, target: str) -> dict[str, Any]:
     return {"files": found}
 
 
-def _topics(run: Path, scores: "TextScores", seconds: float) -> dict[str, str]:
+def _topics(run: Path, made: "Evaluation", seconds: float) -> dict[str, str]:
     """What came of the finished run, a sentence by topic."""
     from tongues.laws.forecast import forecast_loss
-    from tongues.report.evaluation.words import describe_changes
+    from tongues.report.evaluation.opening import opening_tiles
     from tongues.runs.record import read_run
     from tongues.train.study.forecasts import read_loss_curve
 
     record = read_run(run)
     curve = read_loss_curve(run, record)
-    (changed,), (target,) = scores.forgotten, record.targets
-    gained, forgotten = (
-        describe_changes({lang: changed.languages[lang]}, fixed(3), "bits per byte")
-        for lang in (target, _BASE_LANGUAGE)
-    )
+    gained, forgotten = (tile.line for tile in opening_tiles(made)[:2])
     cost = f"{record.tokens:,} tokens in {record.steps} steps, {seconds / 60:.1f} minutes now; "
     return {
-        "Gained": f"{gained}.",
-        "Forgotten": f"{forgotten}.",
+        "Gained": gained,
+        "Forgotten": forgotten,
         "Forecast": _forecast(forecast_loss(curve.until(_PART)), float(curve.heldout[-1])),
         "Cost": f"{cost}a real run has a thousand times as many tokens.",
     }

@@ -1,0 +1,10 @@
+"""Tables of words and values that lie beside the code that uses them."""
+
+import tomllib
+from pathlib import Path
+from typing import Any
+
+
+def read_beside(module: str, name: str = "words.toml") -> dict[str, Any]:
+    """What a TOML file says that lies beside a module; module: its `__file__`."""
+    return tomllib.loads((Path(module).parent / name).read_text(encoding="utf-8"))
