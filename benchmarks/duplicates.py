@@ -1,13 +1,12 @@
 """How fast near duplicates are signed and how surely they are found, beside datatrove's MinHash.
 
-usage: python benchmarks/duplicates.py
+usage: python benchmarks/duplicates.py > benchmarks/duplicates.txt
 
 Claim: 7 MB/s a core, and 98 % of what was planted at a similarity of 0.8. Both sides get the same
 shingles, three words (characters in Chinese), and the same time of the machine in turns. The other
 is optional to the project: `pip install datatrove==0.10.1 'xxhash<4' regex`. It gets plain runs of
 word characters, quicker than its own word tokenizers, which are measured too where spaCy is
-installed (and jieba, for Chinese). Reads the shared text beside the project. The result also goes
-to `duplicates.txt`.
+installed (and jieba, for Chinese). Reads the shared text beside the project.
 """
 
 import os
@@ -43,7 +42,6 @@ TURNS = 3
 PAIRS = 400
 WORDS = 300  # of a planted document
 NEAR = 0.7  # linked from this similarity
-LINES: list[str] = []
 
 
 class PlainWords(WordTokenizer):
@@ -67,12 +65,6 @@ class PlainWords(WordTokenizer):
 Peer = Callable[[list[str]], list[list[list[int]]]]
 
 
-def say(line: str) -> None:
-    """Print a line and keep it."""
-    print(line, flush=True)
-    LINES.append(line)
-
-
 def read(lang: str) -> list[str]:
     """About SIZE bytes of documents of a language, from all its sources."""
     texts: list[str] = []
@@ -80,13 +72,8 @@ def read(lang: str) -> list[str]:
         with gzip.open(path, "rt", encoding="utf-8") as lines:
             texts += [json.loads(line)["text"] for line in lines]
     order = np.random.default_rng(1).permutation(len(texts))
-    left, taken = SIZE, []
-    for i in order:
-        left -= len(texts[i].encode())
-        if left < 0:
-            break
-        taken.append(texts[i])
-    return taken
+    sizes = np.cumsum([len(texts[i].encode()) for i in order])
+    return [texts[i] for i in order[: np.searchsorted(sizes, SIZE, side="right")]]
 
 
 def hash_in_reach() -> Literal["sha1", "xxhash"]:
@@ -119,7 +106,7 @@ def speed(lang: str, texts: list[str]) -> None:
         ways["datatrove, its own words"] = peer(LANGUAGES[lang])
         ways["datatrove, its own words"](texts[:1])
     except ImportError as error:
-        say(f"{lang}  its own words: not measured ({str(error).splitlines()[0]})")
+        print(f"{lang}  its own words: not measured ({str(error).splitlines()[0]})")
         ways.pop("datatrove, its own words", None)
     seconds: dict[str, list[float]] = {name: [] for name in ways}
     for name in [*ways] * TURNS:
@@ -129,7 +116,7 @@ def speed(lang: str, texts: list[str]) -> None:
     for name, spent in seconds.items():
         ratios = [a / b for a, b in zip(spent, seconds["ours"], strict=True)]
         rate, ratio = megabytes / statistics.median(spent), statistics.median(ratios)
-        say(
+        print(
             f"{lang}  {megabytes:.1f} MB  {name:<24}{rate:8.2f} MB/s  "
             f"{ratio:6.1f} times ours [{min(ratios):.1f}, {max(ratios):.1f}]"
         )
@@ -172,7 +159,7 @@ def surety(lang: str, texts: list[str]) -> None:
         ours = label[0][::2] == label[0][1::2]
         keys = theirs(pairs)
         linked = [any(map(list.__eq__, a, b)) for a, b in zip(keys[::2], keys[1::2], strict=True)]
-        say(
+        print(
             f"{lang}  {len(exact)} pairs at {statistics.mean(exact):.3f}  "
             f"linked by ours {np.mean(ours):7.2%}  by datatrove {np.mean(linked):7.2%}"
         )
@@ -180,19 +167,20 @@ def surety(lang: str, texts: list[str]) -> None:
 
 def main() -> None:
     """Measure, print and write."""
-    say(f"{date.today()}  numpy {np.__version__}, one thread; medians [least, most] of {TURNS}")
-    say(f"datatrove {version('datatrove')} with {hash_in_reach()}")
-    say("")
-    say("signatures, from text in memory; times taken:")
+    print(f"{date.today()}  numpy {np.__version__}, one thread; medians [least, most] of {TURNS}")
+    print(f"datatrove {version('datatrove')} with {hash_in_reach()}")
+    print()
+    print("signatures, from text in memory; times taken:")
     corpora = {lang: read(lang) for lang in LANGUAGES}
     for lang, texts in corpora.items():
         speed(lang, texts)
-    say("")
-    say(f"planted pairs of {WORDS} words; ours links from an estimate of {NEAR}, datatrove from a")
-    say("bucket shared (14 of 8 hashes, its defaults):")
+    print()
+    print(
+        f"planted pairs of {WORDS} words; ours links from an estimate of {NEAR}, datatrove from a"
+    )
+    print("bucket shared (14 of 8 hashes, its defaults):")
     for lang, texts in corpora.items():
         surety(lang, texts)
-    Path(__file__).with_suffix(".txt").write_text("\n".join(LINES) + "\n", encoding="utf-8")
 
 
 if __name__ == "__main__":

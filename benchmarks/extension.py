@@ -1,6 +1,6 @@
 """Four ways to give an English tokenizer pieces for a new language, on text they did not see.
 
-usage: python benchmarks/extension.py [PIECES]
+usage: python benchmarks/extension.py [PIECES] > benchmarks/extension.txt
 
 Claim: fewer tokens than with a second tokenizer's merges appended, in a new script and in a Latin
 one, and every id of the kept English as before. The base is byte-level BPE trained on the shared
@@ -8,7 +8,7 @@ English text and, as tokenizers in use are, on a little of every other language;
 with one that never saw another language, where appended merges meet none of the base's own and
 do their best. Groups of documents are held out whole. At last only the Bible's English is kept,
 and two other sources tell what the ids of English change by. With 4,000 PIECES it takes about
-five minutes. The result also goes to `extension.txt`.
+five minutes.
 """
 
 import os
@@ -48,7 +48,6 @@ OTHERS = (
 )
 LITTLE = 0.02  # of each of the others, against English
 HELD_OUT = 0.1  # of the groups
-LINES: list[str] = []
 
 
 @dataclass(frozen=True, slots=True)
@@ -152,7 +151,7 @@ def compare(base: Tokenizer, source: Texts, lang: str, pieces: int) -> None:
     target = read(lang)
     unseen = size_of(target.unseen)
     before = unseen / len(ids_of(base, target.unseen))
-    tell(
+    print(
         f"{lang}, {LANGUAGES[lang]}: {size_of(target.seen) / 1e6:.1f} MB to learn from, "
         f"{unseen / 1e6:.1f} MB unseen at {before:.2f} bytes per token by the base"
     )
@@ -164,7 +163,7 @@ def compare(base: Tokenizer, source: Texts, lang: str, pieces: int) -> None:
         added = used[vocabulary_size(base) :]
         ratio = unseen / len(ids_of(tokenizer, target.unseen))
         changed = [changed_share(base, tokenizer, texts) for texts in (source.seen, source.unseen)]
-        tell(
+        print(
             f"  {name:24} {ratio:5.2f} bytes per token  dead {np.mean(added == 0):6.1%} of "
             f"{len(added):,}  English ids changed: kept {changed[0]:7.3%}, unseen {changed[1]:7.3%}"
             f"  {seconds:5.1f} s"
@@ -180,20 +179,16 @@ def across(base: Tokenizer, pieces: int) -> None:
         ratio = size_of(target.unseen) / len(ids_of(tokenizer, target.unseen))
         shares = {"Bible": kept.unseen, **others}
         changed = (f"{of} {changed_share(base, tokenizer, shares[of]):.3%}" for of in shares)
-        tell(f"  {name:24} {ratio:5.2f} bytes per token  English ids changed: {', '.join(changed)}")
-
-
-def tell(line: str) -> None:
-    """Print a line, and keep it."""
-    print(line, flush=True)
-    LINES.append(line)
+        print(
+            f"  {name:24} {ratio:5.2f} bytes per token  English ids changed: {', '.join(changed)}"
+        )
 
 
 def main() -> None:
     """Compare the ways in each language."""
     pieces = int(sys.argv[1]) if len(sys.argv) > 1 else 4000
     source = read("en")
-    tell(
+    print(
         f"{date.today()}  tokenizers {version('tokenizers')}, one thread; {pieces:,} tokens added; "
         f"{size_of(source.seen) / 1e6:.1f} MB of English to keep"
     )
@@ -202,13 +197,12 @@ def main() -> None:
         "English alone": trained(source, 8000),
     }
     for name, base in bases.items():
-        tell(f"\nbase of {vocabulary_size(base):,} pieces from {name}")
+        print(f"\nbase of {vocabulary_size(base):,} pieces from {name}")
         for lang in LANGUAGES:
             compare(base, source, lang, pieces)
     for count in (pieces // 4, pieces):
-        tell(f"\nthe first base, {count:,} tokens for Swahili; of English only the Bible is kept")
+        print(f"\nthe first base, {count:,} tokens for Swahili; of English only the Bible is kept")
         across(next(iter(bases.values())), count)
-    Path(__file__).with_suffix(".txt").write_text("\n".join(LINES) + "\n", encoding="utf-8")
 
 
 if __name__ == "__main__":

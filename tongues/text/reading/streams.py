@@ -90,7 +90,9 @@ def blocks(path: Path, start: int = 0, encoding: str = "") -> Iterator[bytes]:
 
     encoding: of the file; by default that of its byte order mark, or UTF-8.
     """
-    encoding = encoding or _marked(path)
+    if not encoding:
+        head = next(_bytes(path), b"")[:4]
+        encoding = next((name for mark, name in _MARKS.items() if head.startswith(mark)), "")
     if not encoding:
         yield from _bytes(path, start)
         return
@@ -103,11 +105,6 @@ def blocks(path: Path, start: int = 0, encoding: str = "") -> Iterator[bytes]:
         begin, place = place, place + len(data)
         if place > start:
             yield data[max(start - begin, 0) :]
-
-
-def _marked(path: Path) -> str:
-    head = next(_bytes(path), b"")[:4]
-    return next((name for mark, name in _MARKS.items() if head.startswith(mark)), "")
 
 
 def _bytes(path: Path, start: int = 0) -> Iterator[bytes]:

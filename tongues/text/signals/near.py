@@ -59,7 +59,11 @@ def near_signals(units: Units) -> Near:
         rows = signature[first : first + _BLOCK]
         part = slice(*np.searchsorted(owners, (first, first + _BLOCK)))
         rows[:] = _signatures(shingles[part], owners[part] - first, len(rows))
-    return Near(signature, _bands(signature), repetition)
+    rows = signature.reshape(len(signature), BANDS, SIGNATURE // BANDS)
+    bands = np.zeros(rows.shape[:2], dtype=np.uint64)
+    for k in range(rows.shape[2]):
+        bands = scramble(bands + rows[:, :, k] + _STEP)
+    return Near(signature, bands.astype(np.uint32), repetition)
 
 
 def _distinct(
@@ -100,14 +104,6 @@ def _signatures(shingles: np.ndarray, owners: np.ndarray, texts: int) -> np.ndar
             break
         shingles, owners = shingles[unfinished], owners[unfinished]
     return smallest.astype(np.uint16).reshape(texts, SIGNATURE)
-
-
-def _bands(signature: np.ndarray) -> np.ndarray:
-    rows = signature.reshape(len(signature), BANDS, SIGNATURE // BANDS)
-    keys = np.zeros(rows.shape[:2], dtype=np.uint64)
-    for k in range(rows.shape[2]):
-        keys = scramble(keys + rows[:, :, k] + _STEP)
-    return keys.astype(np.uint32)
 
 
 def clusters(

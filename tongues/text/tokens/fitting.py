@@ -55,14 +55,11 @@ def make_tokenizer(
         if extension := settings.extend:
             tokenizer = _extended(tokenizer, extension, corpus, selection, settings.sample, tell)
         if settings.trim:
-            texts = [
-                text
+            samples = [
+                sample_documents(corpus, selection, lang, settings.sample)
                 for lang in corpus.languages
-                for text in corpus.chosen_texts(
-                    sample_documents(corpus, selection, lang, settings.sample)
-                )
             ]
-            tokenizer = trim_tokenizer(tokenizer, texts)
+            tokenizer = trim_tokenizer(tokenizer, corpus.chosen_texts(np.concatenate(samples)))
             tell(f"{vocabulary_size(tokenizer)} tokens are left, all that the text read is made of")
     for lang in corpus.languages if settings.byte_fallback == "refuse" else ():
         texts = corpus.chosen_texts(sample_documents(corpus, selection, lang, _TRIED))

@@ -6,6 +6,7 @@ from pathlib import Path
 
 from tongues.core.files import append_line, read_json, write_json
 from tongues.core.pages import CARD, Items, Table, as_markdown
+from tongues.core.ranks import Say
 from tongues.core.terminal import Show
 from tongues.models.folders import read_config
 from tongues.text.tokens import Tokens, load_tokenizer, vocabulary_size
@@ -15,7 +16,7 @@ from tongues.train.transplant import held_out_texts
 from tongues.use.engines.engine import NODES, PLACES, Handover, Recipient, filled, handover
 from tongues.use.engines.kinds import TEMPLATES
 from tongues.use.engines.samples import link_shards, write_documents, write_packed
-from tongues.use.export.base import ReadyRun, Say, write_base
+from tongues.use.export.base import ReadyRun, write_base
 
 _PADDING = "<|pad|>"
 _CLUSTERS = ("slurm.sh", "sky.yaml")

@@ -1,19 +1,18 @@
 """An instruction residual added to an exported folder, as much of it as held-out text allows."""
 
 import shutil
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
 from tongues.core.frames import text_table
 from tongues.core.pages import Table, as_markdown
+from tongues.core.ranks import Say
 from tongues.text import Document
 from tongues.text.tokens import tokenizer_files
 from tongues.use.export.chat import Residual, adopt_chat, adopt_tokens
 from tongues.use.export.held_out import bits, held_out_losses
-
-Say = Callable[[str], None]
 
 _WEIGHTS = (0.25, 0.5, 0.75, 1.0)  # chosen; 1 adds all that tuning changed
 _RISE = 0.01  # of the target text's bits per byte, at most; chosen

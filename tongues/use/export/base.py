@@ -3,7 +3,6 @@
 It is the recipe's run before the first step: new rows start as they would there.
 """
 
-from collections.abc import Callable
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -11,6 +10,7 @@ import torch
 
 from tongues.core.errors import UserError
 from tongues.core.pages import Table, as_markdown
+from tongues.core.ranks import Say
 from tongues.text.tokens import Mixture
 from tongues.train.base import model_folder
 from tongues.train.card import add_sections
@@ -27,8 +27,6 @@ from tongues.use.export.run import store_folder, until
 
 _SNIPPETS = 0.75  # of 50 tokens for each new token, on a processor (docs/log.md, 2026-11-28)
 _SCORED = 1500  # characters of each of ten documents, before and after; chosen: seconds each
-
-Say = Callable[[str], None]
 
 
 @dataclass(frozen=True, slots=True)

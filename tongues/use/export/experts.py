@@ -34,7 +34,7 @@ from tongues.models.folders import stored_shapes
 from tongues.models.huggingface import save_model
 from tongues.runs.record import Run, read_run
 from tongues.text import Document
-from tongues.text.tokens import Tokens, load_tokenizer, open_cluster, open_tokens, tokenizer_files
+from tongues.text.tokens import load_tokenizer, open_cluster, open_tokens, tokenizer_files
 from tongues.text.tokens.frame import read_frame
 from tongues.train.card import add_sections, find_tokens
 from tongues.train.export import copy_files, copy_model, new_folder
@@ -90,18 +90,15 @@ def export_ensemble(folder: Path, workspace: Path, out: Path, *, evaluated: Eval
         assert lineage.router  # as verified
         shutil.copyfile(folder / lineage.router.file, aside / ROUTER)
         router = load_router(aside / ROUTER)
-        moved = tuple(
-            replace(expert, folder=f"./{own}", run=None, sha256=_without_adapter(expert.sha256))
-            for expert, own in zip(lineage.experts, folders, strict=True)
+        moved = list[Expert]()
+        for expert, own in zip(lineage.experts, folders, strict=True):
+            whole = {name: mark for name, mark in expert.sha256.items() if name != ADAPTER}
+            moved.append(replace(expert, folder=f"./{own}", run=None, sha256=whole))
+        write_lineage(
+            replace(lineage, experts=tuple(moved), router=router_file(aside / ROUTER)), aside
         )
-        write_lineage(replace(lineage, experts=moved, router=router_file(aside / ROUTER)), aside)
         write_ensemble_card(aside, name, lineage, folders, router, workspace)
         _add_scores(aside, evaluated(folder))
-
-
-def _without_adapter(hashes: Mapping[str, str]) -> dict[str, str]:
-    """Exported experts are whole."""
-    return {name: digest for name, digest in hashes.items() if name != ADAPTER}
 
 
 def export_moe(
@@ -194,9 +191,9 @@ def _compare(
     if base is None:
         say("caution: the base is gone, so the model was not measured (not_measured)")
         return ""
-    texts = held_out_text(
-        _tokens(records, workspace), list(lineage.languages), workspace, [lineage]
-    )
+    newest = (find_tokens(record, workspace) for record in reversed(list(records.values())))
+    tokens = open_tokens(next(filter(None, newest)))  # there, since the router was fitted to it
+    texts = held_out_text(tokens, list(lineage.languages), workspace, [lineage])
     before, own = held_out_losses(base, texts), held_out_losses(aside, texts)
     experts = _expert_losses(texts, places, lineage)
     rows = loss_rows({"base": before, "its expert": experts, "moe": own})
@@ -216,12 +213,6 @@ def _expert_losses(
         own = {lang: of for lang, of in texts.items() if lineage.languages[lang] == name}
         losses |= held_out_losses(place, own) if own else {}
     return {lang: losses[lang] for lang in texts}
-
-
-def _tokens(records: Mapping[str, Run], workspace: Path) -> Tokens:
-    """The newest preparation of the experts, with all languages that were added."""
-    places = (find_tokens(record, workspace) for record in reversed(list(records.values())))
-    return open_tokens(next(filter(None, places)))  # there, since the router was fitted to it
 
 
 def _add_scores(folder: Path, own: CardScores) -> None:

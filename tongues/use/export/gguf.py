@@ -7,7 +7,7 @@ new tokens change. Here it is found by the tokenizer's own settings, or by tryin
 import os
 import subprocess
 import sys
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from importlib import import_module
 from importlib.util import find_spec
@@ -19,11 +19,11 @@ from tongues.core.errors import UserError
 from tongues.core.files import read_json
 from tongues.core.frames import text_table
 from tongues.core.pages import Table, as_markdown
+from tongues.core.ranks import Say
 from tongues.text import Document
 from tongues.text.tokens import load_tokenizer
 from tongues.use.export.weights import dtype_name
 
-Say = Callable[[str], None]
 Texts = Mapping[str, Sequence[Document]]
 
 LLAMA_CPP = "LLAMA_CPP"  # in the environment: the folder of llama.cpp's source

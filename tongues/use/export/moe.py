@@ -140,7 +140,7 @@ def fit_gates(
 
     texts: documents of token ids of each expert. tokens: that are read of each.
     """
-    gates = _gates(model)
+    gates: list[Any] = [module.gate for module in model.modules() if hasattr(module, "experts")]
     counts = np.zeros(len(texts))
     first: list[Any] = [0.0] * len(gates)  # sums of states by expert, [k, H]
     second: list[Any] = [0.0] * len(gates)  # of their products, [H, H]
@@ -176,10 +176,6 @@ def _discriminants(first: Tensor, second: Tensor, counts: Tensor) -> Tensor:
     constant = torch.linalg.solve(outer, mean)  # least squares of 1 on the states
     rows -= (means * rows).sum(1, keepdim=True) / 2 * constant
     return rows - rows.mean(0)
-
-
-def _gates(model: PreTrainedModel) -> list[Any]:
-    return [module.gate for module in model.modules() if hasattr(module, "experts")]
 
 
 def _rows(

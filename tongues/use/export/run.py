@@ -1,11 +1,12 @@
 """A run as a Hugging Face folder to publish: its end, or a checkpoint."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 
 from tongues.core.errors import UserError
+from tongues.core.ranks import Say
 from tongues.runs.record import Base, Run, read_run
 from tongues.text import Document
 from tongues.text.tokens import open_tokens
@@ -19,8 +20,6 @@ from tongues.use.export.add_chat import add_chat
 from tongues.use.export.gguf import add_gguf, find_script
 from tongues.use.export.held_out import held_out_text
 from tongues.use.export.weights import dtype_name, store_as
-
-Say = Callable[[str], None]
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,7 +6,7 @@ no count. Bytes per token come from the held-out text and the run's own tokenize
 
 import math
 import platform
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -14,6 +14,7 @@ from typing import Any
 from tongues import __version__
 from tongues.core.errors import UserError, nearest
 from tongues.core.files import append_line, file_hash, fingerprint, read_lines, whole_directory
+from tongues.core.ranks import Say
 from tongues.models import Anatomy
 from tongues.models.anatomy import of_folder
 from tongues.recipe import Text
@@ -30,8 +31,6 @@ _SAMPLE = 1_000_000  # characters of a language, for its bytes per token
 _ALL = 1e-6  # by which shares may miss one in all
 _RATES = "its learning rates to come are taken as {schedule}, to {min_learning_rate} of the peak"
 _NO_RATES = "its learning rates so far are of no schedule here, so its end is not forecast"
-
-Say = Callable[[str], None]
 
 
 @dataclass(frozen=True, slots=True)
