@@ -175,22 +175,22 @@ def test_a_public_name_means_one_thing() -> None:
 # Lines of each entry of the tree, and of what stands around it. Their sum is only ever lowered:
 # who adds says what leaves. The aim: 46,000 of the package, 34,000 of tests, 32,000 words of docs.
 BUDGETS = {
-    "core": 4_589,
+    "core": 4_647,
     "recipe": 1_557,
     "runs": 1_358,
-    "laws": 4_549,
-    "languages": 1_170,
-    "text": 7_602,
+    "laws": 4_547,
+    "languages": 1_176,
+    "text": 7_599,
     "models": 1_694,
     "train": 8_032,
-    "experts": 4_881,
+    "experts": 4_879,
     "evaluate": 4_093,
-    "plan": 3_301,
-    "report": 3_631,
-    "use": 4_891,
-    "verbs": 3_545,
+    "plan": 3_299,
+    "report": 3_545,
+    "use": 4_919,
+    "verbs": 3_539,
 }
-AROUND = {"tongues": 54_982, "tests": 40_050, "benchmarks": 10_350}
+AROUND = {"tongues": 54_973, "tests": 40_050, "benchmarks": 10_349}
 WORDS = 60_000  # of README and docs
 SLACK = 0.05  # beyond which a budget is lowered
 
