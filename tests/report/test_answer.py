@@ -11,7 +11,7 @@ from tests.golden import golden
 from tests.report.pages import Page
 from tongues.core.estimate import Estimate
 from tongues.core.files import read_json
-from tongues.core.pages import as_text, write_page
+from tongues.core.pages import Tiles, as_text, write_page
 from tongues.report.answer import advice, answer_section
 from tongues.report.plan import plan_page
 from tongues.runs.record import run_rows
@@ -58,7 +58,20 @@ STUDIES: dict[str, dict[str, Any]] = {
 }
 
 
-def test_advice_names_the_way_its_price_and_how_sure_it_is(made_findings: Findings):
+def test_the_first_numbers_are_of_the_first_target(made_findings: Findings):
+    first, *_ = answer_section(made_findings).blocks
+    assert isinstance(first, Tiles)
+    versus, replay, saved = first.tiles
+    rows = {row.replay: row for row in made_findings.outcomes if row.target == "near"}
+    lead, kept = rows[0.2].lead, rows[0.2].replayed["home"]
+    assert lead and float(versus.value.replace("−", "-")) == pytest.approx(
+        -lead.nats.value, abs=5e-3
+    )
+    assert float(replay.value.replace("−", "-")) == pytest.approx(kept.value, abs=5e-3)
+    assert rows[0.0].saved and saved.value == f"{100 * rows[0.0].saved.value:.0f} %"
+
+
+def test_advice_names_the_way_and_how_sure_it_is(made_findings: Findings):
     golden("advice/advice", "\n".join(advice(made_findings)))
     golden("advice/dear replay", "\n".join(advice(changed(made_findings, *DEAR))))
     golden("advice/replay of unsure benefit", "\n".join(advice(changed(made_findings, *UNSURE))))

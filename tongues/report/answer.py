@@ -17,7 +17,7 @@ from tongues.core.pages import (
     compact,
 )
 from tongues.core.pages.axes import series_name
-from tongues.core.pages.numbers import estimate_cell, fixed, minus, number, signed
+from tongues.core.pages.numbers import estimate_cell, fixed, interval, minus, signed
 from tongues.core.quantities import show_count
 from tongues.core.roles import list_languages
 from tongues.languages import language_name
@@ -73,7 +73,8 @@ def answer_section(findings: Findings, step: str = "") -> Section:
     ]
     text = " ".join(filter(None, [*about, SAID["new_tokens"] * new]))
     lines = [*(advice(findings) if several else []), *findings.left_out]
-    blocks: list[Block] = [Items(lines, "plain"), Table.of(table), Paragraph(text, "notes")]
+    blocks: list[Block] = [Tiles([*_study_tiles(findings)]), Items(lines, "plain")]
+    blocks += [Table.of(table), Paragraph(text, "notes")]
     return Section("answer", "What to take" if several else "What came of it", blocks)
 
 
@@ -113,10 +114,6 @@ def _cell(change: LossChange | None) -> Entry:
 def show_nats(estimate: Estimate) -> Show:
     """To a hundredth of a nat, or a thousandth where it is small."""
     return fixed(2 if abs(estimate.value) >= 0.1 else 3)
-
-
-def _nats(estimate: Estimate) -> str:
-    return number(estimate, show_nats(estimate)) + " nats per token"
 
 
 def _sign(estimate: Estimate) -> int:
@@ -177,29 +174,47 @@ def _advice(findings: Findings, target: str) -> Iterator[str]:
     way = "CPT, with or without replay" if unsure else way
     led = {o.replay: o.lead.nats for o in tried if o.lead}
     if led:
-        replay = best if best in led else min(led)
-        lead, name, sign = led[replay], series_name("cpt", replay), _sign(led[min(led)])
+        sign = _sign(led[min(led)])
         yield {1: f"take {way}.", -1: "train from scratch.", 0: "no significant difference."}[sign]
-        below = lead.value >= 0
-        ended = _nats(lead.times(1 if below else -1))
-        pairs = f"mean of {lead.n} pairs" if (lead.n or 0) > 1 else "one pair"
-        kind = ("below" if below else "above") + ("" if _sign(lead) else "_unsure")
-        yield SAID["led"][kind].format(name, ended, pairs)
         if not all(o.equally_long for o in tried):
             yield "Runs and twins differ in length, so this is not a test."
     else:
         yield f"take {way}." if effects else "trained in one way only, nothing to compare."
-    if best:
-        cost = costs[best]
-        kept = " and ".join(f"by {_nats(-c)} on `{lang}`" for lang, c in effects[best].items())
-        text, sign = (SAID["cost"], 1) if cost.value >= 0 else (SAID["gained"], -1)
-        yield text.format(best * 100, kept, target, _nats(cost.times(sign)))
-    elif unsure:
+    if unsure:
         yield unsure
-    elif effects:
+    elif effects and not best:
         yield "No share of replay kept more of the base languages than it cost."
     if any(lead.n == 1 for lead in led.values()) or any(cost.n == 1 for cost in costs.values()):
         yield "One pair has no interval: train more seeds before relying on it."
+
+
+def _study_tiles(findings: Findings) -> Iterator[Tile]:
+    """Of the first target: CPT versus from scratch, what replay keeps, and what CPT saves."""
+    target = next((t for t in findings.targets if t not in findings.base_languages), "")
+    tried = [o for o in findings.outcomes if o.target == target]
+    effects, costs = _replayed(findings, target)
+    replay = advised_replay(findings, target) or max(effects, default=0.0)
+    name, share = language_name(target), f"{100 * replay:.3g}"
+    for outcome in tried:
+        if outcome.lead and outcome.replay == replay:
+            label = SAID["versus_scratch"].format(name=name, way=series_name("cpt", replay))
+            yield _change(label, -outcome.lead.nats, SAID["at_equal_tokens"], "target")
+    if replay in effects:
+        lang, kept = max(effects[replay].items(), key=lambda each: each[1].value)
+        label = SAID["with_replay"].format(name=language_name(lang), share=share)
+        cost = costs[replay]
+        paid = signed(cost.value, show_nats(cost))
+        yield _change(label, kept, SAID["paid"].format(name=name, cost=paid), "base")
+    saved = [o.saved.times(100.0) for o in tried if o.saved and o.measured and not o.replay]
+    if saved:
+        below = SAID["saved_by"].format(interval=interval(saved[0], fixed(0)))
+        yield Tile(SAID["tokens_saved"], f"{saved[0].value:.0f} %", below, "scratch")
+
+
+def _change(label: str, change: Estimate, below: str, role: str) -> Tile:
+    show = show_nats(change)
+    below = f"{interval(change, show)} {below}".lstrip()
+    return Tile(label, signed(change.value, show), below, role)
 
 
 def unmeasured(findings: Findings) -> str:
