@@ -1,19 +1,45 @@
 """The page of a plan: what to do, what it costs, what comes out, and how sure that is."""
 
-from tongues.core.pages import Figure
+from collections.abc import Iterator
+
+from tongues.core.pages import Figure, fixed, interval, signed
 from tongues.core.pages import blocks as b
 from tongues.core.pages.axes import LOSS, Axis, Row, colour, domain, linear, series_name
 from tongues.core.pages.plots import Marks, intervals, words
 from tongues.core.quantities import show_count
 from tongues.plan import Option, Plan
+from tongues.report.words import SAID
 
 _ROW, _WIDE = 58, 424  # pixels of an option, and that a name may take
 
 
 def plan_page(plan: Plan) -> b.Page:
     """The page of a plan."""
-    blocks = [*plan_answer(plan), _losses(plan), b.Topics.of({"Why": plan.reasons()})]
+    tiles = b.Tiles(list(_tiles(plan)))
+    blocks = [tiles, *plan_answer(plan), _losses(plan), b.Topics.of({"Why": plan.reasons()})]
     return b.Page("What to train", blocks, numbers=plan.to_json())
+
+
+def _tiles(plan: Plan) -> Iterator[b.Tile]:
+    """Of the advised option: the loss after it, what the base forgets, and what it costs."""
+    option = plan.decision.option
+    if loss := option.loss:
+        label = SAID["loss_after"].format(unit="nats per token" if plan.laws else "bits per byte")
+        yield b.Tile(label, fixed(2)(loss.value), interval(loss, fixed(2)), "target")
+    if rise := option.rise:
+        percent = rise.times(100.0)
+        yield b.Tile(
+            SAID["base_rises"],
+            f"{signed(percent.value, fixed(1))} %",
+            f"{interval(percent, fixed(0))} %",
+            "base",
+        )
+    hours = f"{option.hours:,.3g} hours" if option.hours is not None else ""
+    cost = f"US$ {option.cost:,.3g}" if option.cost is not None else hours
+    tokens = f"{show_count(option.tokens)} tokens"
+    about = SAID["of_replay"].format(tokens=tokens, share=f"{100 * option.replay:.0f}")
+    below = f"{hours}; {about}" if option.cost is not None and hours else about
+    yield b.Tile(SAID["it_takes"], cost or tokens, below)
 
 
 def plan_answer(plan: Plan) -> list[b.Block]:

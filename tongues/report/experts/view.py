@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from dataclasses import asdict, replace
 from statistics import fmean
 
+from tongues.core.beside import read_beside
 from tongues.core.estimate import Estimate
 from tongues.core.pages import Figure, estimate_cell, signed, value_cell
 from tongues.core.pages import blocks as b
@@ -152,16 +153,7 @@ def _forgetting(experts: MeasuredExperts) -> Figure | None:
 
 _SETTINGS, _ADDED = "Partitions and routings", "Added languages"
 _LANGUAGES, _FORGETTING = "Languages", "Forgetting"
-_ABOUT = {
-    _SETTINGS: "Held-out text, mean over languages: the loss in nats per token; its difference to "
-    "the base and the dense model, below 0 where it is lower. Experts run are those that read a "
-    "token; weights are of all experts that a text needed.",
-    _ADDED: "Losses in nats per token by routing, before and after languages were added.",
-    _LANGUAGES: "Losses in nats per token, of every partition by its best routing; the lowest is "
-    "bold. Then the best of all by its number of clusters, and the best experts versus one model.",
-    _FORGETTING: "Pairs of expert and language, over all random seeds of training, that became "
-    "worse than the base model, and the mean increase among those.",
-}
+_ABOUT: dict[str, str] = read_beside(__file__)["about"]  # of tables, by title
 _FIGURES = {
     _SETTINGS: ("cost",),
     _LANGUAGES: ("shares",),
