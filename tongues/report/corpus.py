@@ -10,6 +10,7 @@ from tongues.core.pages import percent, percent_cell, share
 from tongues.core.pages.axes import Row, across, categories, colour
 from tongues.core.pages.plots import heat
 from tongues.core.quantities import counted, show_bytes
+from tongues.languages import language_name
 from tongues.report.tokenizer import choice, tokenizer_blocks, tokenizer_numbers
 from tongues.report.words import SAID
 from tongues.text.reading import REASONS
@@ -17,6 +18,7 @@ from tongues.text.signals import LIMIT, SIGNALS, same_language
 from tongues.text.summary import (
     CorpusSummary,
     LanguageSummary,
+    TextSize,
     faults_by_reason,
     read_summary,
 )
@@ -64,38 +66,49 @@ def _page(
     languages = summary["languages"]
     abouts = languages.values()
     read, kept = (
-        {unit: sum(about[fate][unit] for about in abouts) for unit in ("documents", "bytes")}
+        TextSize(
+            documents=sum(about[fate]["documents"] for about in abouts),
+            bytes=sum(about[fate]["bytes"] for about in abouts),
+        )
         for fate in ("read", "kept")
     )
-    size = f"{show_bytes(kept['bytes'])} of {show_bytes(read['bytes'])}"
     cautions = [f"{c['sentence']} ({c['code']})." for c in summary["cautions"]]
     first = manifests[0] if manifests else None  # held-out text goes by the hashes of groups
     splits = first["splits"] if first else {}
     few = [few_groups(lang, split) for lang, split in splits.items()]
     cautions += [f"{each}." for each in few if each]
     reasons = b.Table.of(_reasons(languages, read["bytes"]))
-    table = b.Table.of(_row(lang, about) for lang, about in languages.items())
-    lead = (
-        f"{counted(len(languages), 'language')}: {kept['documents']:,} of "
-        f"{read['documents']:,} documents kept, {size}"
-    )
+    parts = {x: (about["kept"], about["read"]) for x, about in languages.items()}
+    worst = sorted(parts, key=lambda x: share(*(of["bytes"] for of in parts[x])))
+    table = b.Table.of(_row(lang, languages[lang]) for lang in worst)
+    every = SAID["all_kept"].format(languages=counted(len(languages), "language"))
+    names = {x: SAID["least_kept"].format(name=language_name(x)) for x in worst[:2]}
+    tiles = [*(_kept(name, *parts[x]) for x, name in names.items()), _kept(every, kept, read)]
     return b.Page(
         title,
         [
+            b.Tiles(tiles),
             b.Callout("What to fix", cautions) if cautions else None,
+            b.Section("languages", "Languages", [table]),
             b.Section("reasons", "What was dropped", [reasons]) if reasons.rows else None,
             b.Section("held-out", "Held-out text", _of_split(first)) if first else None,
-            b.Section("languages", "Languages", [table]),
             languages_identified(languages),
             b.Paragraph(choice(measures), "lead") if len(measures) > 1 else None,
             *(tokenizer_blocks(measures) if measures else []),
             *(b.Section(f"language-{x}", x, _language(x, about)) for x, about in languages.items()),
         ],
-        lead=[b.Paragraph(lead, "lead")],
         numbers={**summary}
         | {"tokenizers": [tokenizer_numbers(each) for each in measures]}
         | {"held_out": splits or None},
     )
+
+
+def _kept(label: str, kept: TextSize, read: TextSize) -> b.Tile:
+    """The share of bytes that is kept, with both and the documents."""
+    documents = {"documents": kept["documents"], "all": read["documents"]}
+    sizes = {"kept": show_bytes(kept["bytes"]), "read": show_bytes(read["bytes"])}
+    below = SAID["kept_of"].format(**sizes, **documents)
+    return b.Tile(label, percent(share(kept["bytes"], read["bytes"])), below)
 
 
 def languages_identified(languages: Mapping[str, LanguageSummary]) -> b.Figure | None:
