@@ -36,30 +36,7 @@ metrics: Any = importlib.import_module("lm_eval.api.metrics")
 sacrebleu: Any = pytest.importorskip("sacrebleu", reason=REASON)
 
 WORDS = ("the ban of", "a mal is", "an art and", "so on we go", "to the end", "all that is")
-CHOICE = {
-    "output_type": "multiple_choice",
-    "doc_to_text": "{{said}}",
-    "doc_to_choice": "{{[one, two]}}",
-    "doc_to_target": "label",
-    "metric_list": [{"metric": "acc"}, {"metric": "acc_norm"}],
-}
-ROLLING = {
-    "output_type": "loglikelihood_rolling",
-    "doc_to_text": "",
-    "doc_to_target": "{{said}} {{one}}",
-    "metric_list": [{"metric": "bits_per_byte"}, {"metric": "word_perplexity"}],
-}
-WRITTEN = {
-    "output_type": "generate_until",
-    "doc_to_text": "{{said}}",
-    "doc_to_target": "{{one}}",
-    "generation_kwargs": {"until": ["\n"], "do_sample": False, "max_gen_toks": 6},
-    "metric_list": [
-        {"metric": "chrf", "aggregation": "chrf", "higher_is_better": True},
-        {"metric": "ter", "aggregation": "ter", "higher_is_better": False},
-    ],
-}
-KINDS: dict[str, Mapping[str, Any]] = {"toy_sw": CHOICE, "roll": ROLLING, "write": WRITTEN}
+KINDS: dict[str, dict[str, Any]] = inputs("lm-eval-tasks")
 MODELS = ("models/e0", "models/e1")
 
 
