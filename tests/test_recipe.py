@@ -209,13 +209,9 @@ def test_a_small_share_of_the_peak_and_none_at_all_are_meant(good: Path) -> None
         assert recipe.train.min_learning_rate == share
 
 
-def all_sections(section: type[RecipeSection]) -> set[type[RecipeSection]]:
-    below = {x for x in RecipeSection.__subclasses__() if x.__module__.startswith("tongues.recipe")}
-    return {section, *below}
-
-
 def test_every_key_is_described_in_the_reference() -> None:
-    for section in all_sections(Recipe):
+    below = {x for x in RecipeSection.__subclasses__() if x.__module__.startswith("tongues.recipe")}
+    for section in {Recipe, *below}:
         for key, field in section.model_fields.items():
             assert field.description, f"{section.__name__}.{key}"
 
