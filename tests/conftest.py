@@ -10,6 +10,7 @@ import pytest
 from hypothesis import settings
 
 from tests.command import serve_all
+from tests.golden import INPUTS
 from tests.studies import (  # noqa: F401 - fixtures
     few_draws,
     long_findings,
@@ -27,27 +28,7 @@ from tongues.train.work import open_work
 if TYPE_CHECKING:
     from tests.engines.handed import Handed
 
-RECIPE = """
-name: small
-text:
-  synthetic:
-    seed: 1
-    size: 300 kB
-    languages:
-      qaa: {}
-      qab: {parent: qaa, divergence: 0.2}
-tokens: {vocab_size: 400, held_out: 2000 tokens}
-model: {shape: 0.1M}
-train:
-  mixture: {qaa: 100%}
-  budget: 20k tokens
-  batch: 512 tokens
-  context: 64 tokens
-  learning_rate: 3.0e-3
-  warmup: 5%
-  num_evals: 4
-  threads: 1
-"""
+RECIPE = (INPUTS / "small-recipe.yaml").read_text()
 
 # Background jobs ignore it, and so would the commands that tests interrupt.
 signal.signal(signal.SIGINT, signal.default_int_handler)

@@ -5,13 +5,19 @@ With TONGUES_GOLDEN=write in the environment, and one process of tests, the bloc
 
 A table of refusals is a subject whose titles are what is refused, as `cases` lists them: a further
 case is a title with nothing below it, and then written.
+
+Long tables of what tests give are files too: `inputs("gpus")` reads `tests/inputs/gpus.yaml`.
 """
 
 import os
 from pathlib import Path
+from typing import Any
 
-__all__ = ["cases", "golden"]
+import yaml
 
+__all__ = ["INPUTS", "cases", "golden", "inputs"]
+
+INPUTS = Path(__file__).parent / "inputs"
 _FOLDER = Path(__file__).parent / "golden"
 _TITLE = "=== "
 
@@ -34,6 +40,11 @@ def golden(name: str, text: str) -> None:
 def cases(subject: str) -> list[str]:
     """The titles of a subject's blocks."""
     return list(_read(_FOLDER / f"{subject}.txt"))
+
+
+def inputs(subject: str) -> Any:
+    """What tests of a subject give: rows, or what is given by names."""
+    return yaml.safe_load((INPUTS / f"{subject}.yaml").read_text(encoding="utf-8"))
 
 
 def _read(path: Path) -> dict[str, str]:

@@ -12,6 +12,7 @@ import torch
 import yaml
 
 from tests.conftest import MakeRecipe
+from tests.golden import inputs
 from tests.models.families import save_tiny, tiny
 from tests.train.test_defaults import recipe_of
 from tongues.core.errors import UserError
@@ -131,30 +132,7 @@ def test_a_known_gpu_of_this_machine_has_hours_and_still_the_disk_of_here(
 
 @pytest.mark.parametrize(
     ("name", "gigabytes", "key"),
-    [
-        ("NVIDIA H100 80GB HBM3", 85.0, "h100"),
-        ("NVIDIA H100 PCIe", 85.0, None),
-        ("NVIDIA H100 NVL", 100.0, None),
-        ("NVIDIA H200", 150.0, "h200"),
-        ("NVIDIA GH200 480GB", 101.0, "gh200"),
-        ("NVIDIA GB200", 197.0, None),
-        (A100, 85.0, "a100"),
-        ("NVIDIA A100-SXM4-40GB", 42.3, "a100-40"),
-        ("NVIDIA A100 80GB PCIe", 85.0, "a100"),
-        (SLICE, 10.0, None),
-        ("NVIDIA GeForce RTX 4090", 25.4, "rtx4090"),
-        ("NVIDIA GeForce RTX 3090", 25.4, "rtx3090"),
-        ("NVIDIA GeForce RTX 3090 Ti", 25.4, None),
-        ("NVIDIA GeForce RTX 4090 D", 25.4, None),
-        ("NVIDIA GeForce RTX 4090 Laptop GPU", 17.0, None),
-        ("NVIDIA RTX A6000", 51.0, "a6000"),
-        ("NVIDIA RTX 6000 Ada Generation", 51.0, "rtx6000ada"),
-        ("NVIDIA L40S", 47.8, "l40s"),
-        ("NVIDIA L40", 47.8, None),
-        ("AMD Instinct MI300X", 206.0, "mi300x"),
-        ("AMD Instinct MI250X", 68.7, None),  # one die of two
-        ("NVIDIA GB10", 128.0, None),
-    ],
+    inputs("gpus"),
 )
 def test_a_gpu_is_known_by_the_name_that_its_driver_gives(
     name: str, gigabytes: float, key: str | None

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import BaseModel, TypeAdapter, ValidationError
 
-from tests.golden import cases, golden
+from tests.golden import INPUTS, cases, golden
 from tongues.core.errors import UserError, nearest
 from tongues.core.hardware import GPUS
 from tongues.core.quantities import (
@@ -24,21 +24,7 @@ from tongues.models import find_shape
 from tongues.recipe import Recipe, Train, load_recipe, show_recipe, training_command
 from tongues.recipe.base import RecipeSection
 
-GOOD = """
-name: first
-text:
-  synthetic:
-    seed: 1
-    languages:
-      qaa: {}
-      qab: {parent: qaa, divergence: 0.15}
-  files:
-    no: norsk.txt
-model: {shape: 0.2M}
-train:
-  mixture: {qab: 90%, qaa: 0.1}
-  budget: 20 tokens per parameter
-"""
+GOOD = (INPUTS / "two-sources-recipe.yaml").read_text()
 
 
 class Amounts(BaseModel):
@@ -223,13 +209,9 @@ def test_a_small_share_of_the_peak_and_none_at_all_are_meant(good: Path) -> None
         assert recipe.train.min_learning_rate == share
 
 
-def all_sections(section: type[RecipeSection]) -> set[type[RecipeSection]]:
-    below = {x for x in RecipeSection.__subclasses__() if x.__module__.startswith("tongues.recipe")}
-    return {section, *below}
-
-
 def test_every_key_is_described_in_the_reference() -> None:
-    for section in all_sections(Recipe):
+    below = {x for x in RecipeSection.__subclasses__() if x.__module__.startswith("tongues.recipe")}
+    for section in {Recipe, *below}:
         for key, field in section.model_fields.items():
             assert field.description, f"{section.__name__}.{key}"
 

@@ -18,6 +18,7 @@ import torch
 from safetensors.torch import load_file, save_file
 
 import tongues
+from tests.golden import inputs
 from tongues.core.errors import UserError
 from tongues.core.pages import page_as_html
 from tongues.core.significance import paired_accuracy
@@ -35,30 +36,7 @@ metrics: Any = importlib.import_module("lm_eval.api.metrics")
 sacrebleu: Any = pytest.importorskip("sacrebleu", reason=REASON)
 
 WORDS = ("the ban of", "a mal is", "an art and", "so on we go", "to the end", "all that is")
-CHOICE = {
-    "output_type": "multiple_choice",
-    "doc_to_text": "{{said}}",
-    "doc_to_choice": "{{[one, two]}}",
-    "doc_to_target": "label",
-    "metric_list": [{"metric": "acc"}, {"metric": "acc_norm"}],
-}
-ROLLING = {
-    "output_type": "loglikelihood_rolling",
-    "doc_to_text": "",
-    "doc_to_target": "{{said}} {{one}}",
-    "metric_list": [{"metric": "bits_per_byte"}, {"metric": "word_perplexity"}],
-}
-WRITTEN = {
-    "output_type": "generate_until",
-    "doc_to_text": "{{said}}",
-    "doc_to_target": "{{one}}",
-    "generation_kwargs": {"until": ["\n"], "do_sample": False, "max_gen_toks": 6},
-    "metric_list": [
-        {"metric": "chrf", "aggregation": "chrf", "higher_is_better": True},
-        {"metric": "ter", "aggregation": "ter", "higher_is_better": False},
-    ],
-}
-KINDS: dict[str, Mapping[str, Any]] = {"toy_sw": CHOICE, "roll": ROLLING, "write": WRITTEN}
+KINDS: dict[str, dict[str, Any]] = inputs("lm-eval-tasks")
 MODELS = ("models/e0", "models/e1")
 
 
@@ -333,30 +311,12 @@ def test_a_line_says_that_lm_eval_is_read_before_it_takes_seconds(
     assert "lm-eval reads `xcopaa`\n" in capsys.readouterr().err
 
 
-# Where lm-eval has a benchmark of the catalogue; of several subjects one.
-PLACES = {
-    "arc": "okapi/arc_multilingual/arc_*.yaml",
-    "belebele": "belebele/belebele_*_*.yaml",
-    "global-mmlu": "global_mmlu/full/*/*_anatomy.yaml",
-    "global-piqa": "global_piqa/parallel_cloze/*.yaml",
-    "mgsm": "mgsm/direct/*.yaml",
-    "mmlu-prox": "mmlu_prox/*/*_math.yaml",
-    "multiblimp": "multiblimp/*.yaml",
-    "paws-x": "paws-x/*.yaml",
-    "xcopa": "xcopa/*.yaml",
-    "xnli": "xnli/*.yaml",
-    "xquad": "xquad/*.yaml",
-    "xstorycloze": "xstorycloze/*.yaml",
-    "xwinograd": "xwinograd/*.yaml",
-}
-
-
 def test_every_benchmark_of_the_catalogue_is_found_by_its_tags() -> None:
     package = importlib.util.find_spec("lm_eval")
     if package is None or package.origin is None:
         pytest.skip("lm-eval is not installed: pip install 'tongues[eval]'")
     folder = Path(package.origin).parent / "tasks"
-    for benchmark, pattern in PLACES.items():
+    for benchmark, pattern in inputs("lm-eval-places").items():
         texts = [path.read_text("utf-8") for path in folder.glob(pattern)]
         names = [name for text in texts for name in re.findall(r"^\"?task\"?: (\w+)$", text, re.M)]
         there = {name_and_language(name)[1] for name in names}
@@ -366,24 +326,7 @@ def test_every_benchmark_of_the_catalogue_is_found_by_its_tags() -> None:
 
 @pytest.mark.parametrize(
     ("task", "name", "language"),
-    [
-        ("xcopa_sw", "xcopa", "sw"),
-        ("belebele_swh_Latn", "belebele", "sw"),
-        ("belebele_hin_Latn", "belebele", "hi-Latn"),
-        ("belebele_zho_Hans", "belebele", "zh"),
-        ("belebele_zho_Hant", "belebele", "zh-Hant"),
-        ("global_piqa_parallel_cloze_por_latn_braz", "global_piqa_parallel_cloze_braz", "pt"),
-        ("mmmlu_pt_br_anatomy", "mmmlu_anatomy", "pt"),
-        ("global_mmlu_full_fil_anatomy", "global_mmlu_full_anatomy", "fil"),
-        ("mmlu_prox_lite_yo_law", "mmlu_prox_lite_law", "yo"),
-        ("afrixnli_amh_prompt_1", "afrixnli_prompt_1", "am"),
-        ("afrixnli_en_direct_kin", "afrixnli_en_direct", "rw"),
-        ("xwinograd_jp", "xwinograd", "ja"),
-        ("mlqa_ar_de", "mlqa_ar", "de"),  # a question in German: no region
-        ("acp_app_bool", "acp_app_bool", "und"),
-        ("kmmlu_hard_law", "kmmlu_hard_law", "und"),
-        ("hellaswag", "hellaswag", "und"),
-    ],
+    inputs("lm-eval-names"),
 )
 def test_a_name_is_parted(task: str, name: str, language: str) -> None:
     assert name_and_language(task) == (name, language)

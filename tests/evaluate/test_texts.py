@@ -270,14 +270,11 @@ def test_text_of_a_model_whose_tokens_were_prepared_again_is_doubted(workspace: 
     assert list(read()) == ["qaa", "qab"]
     (doubt,) = doubts
     assert doubt.code == "held_out_unknown" and "held out of `qaa` now" in doubt.sentence
-    write_run(workspace / "runs/base", replace(run, tokens_fingerprint=fingerprint_of(workspace)))
+    now = open_tokens(workspace / "tokens/small").fingerprint
+    write_run(workspace / "runs/base", replace(run, tokens_fingerprint=now))
     doubts.clear()
     read()
     assert not doubts
-
-
-def fingerprint_of(workspace: Path) -> str:
-    return open_tokens(workspace / "tokens/small").fingerprint
 
 
 COUNTS = st.integers(0, 200)

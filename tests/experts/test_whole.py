@@ -18,6 +18,7 @@ from click.testing import CliRunner, Result
 from safetensors.torch import load_file
 
 from tests.experts.ensemble.making import score
+from tests.golden import INPUTS
 from tongues.core.errors import UserError
 from tongues.core.files import file_hash
 from tongues.evaluate.evaluation import Evaluation, TextScores, read_evaluation
@@ -32,19 +33,7 @@ from tongues.text.tokens.tokenizer import train_tokenizer
 from tongues.verbs.main import command
 
 LANGS = ("qaa", "qab", "qac", "qad")
-RECIPE = """\
-name: fam
-text:
-  synthetic:
-    seed: 5
-    size: 120 kB
-    languages:
-      qaa: {}
-      qab: {parent: qaa, divergence: 0.2}
-      qac: {parent: qaa, divergence: 0.6}
-      qad: {parent: qac, divergence: 0.2}
-tokens: {vocab_size: 300, held_out: 2k tokens}
-"""
+RECIPE = (INPUTS / "four-languages-recipe.yaml").read_text()
 TRAIN = "threads: 1, batch: 512 tokens, context: 32 tokens, learning_rate: 5.0e-3, num_evals: 1"
 SEED = (
     "model: {shape: 0.05M}\n"

@@ -2,6 +2,7 @@ from importlib.resources import files
 
 import pytest
 
+from tests.golden import inputs
 from tongues.core.errors import UserError
 from tongues.languages import expected_scripts, find_language, languages
 from tongues.languages.catalogue import field_sources, packaged_rows
@@ -9,24 +10,7 @@ from tongues.languages.catalogue import field_sources, packaged_rows
 
 @pytest.mark.parametrize(
     ("text", "tag"),
-    [
-        ("sw", "sw"),
-        ("swh", "sw"),
-        ("swa", "sw"),
-        ("swh_Latn", "sw"),
-        ("Swahili", "sw"),
-        ("kiswahili", "sw"),
-        ("zh-Hant-TW", "zh"),
-        ("cmn_Hani", "zh"),
-        ("iw", "he"),
-        ("no", "nb"),
-        ("hin_Latn", "hi-Latn"),
-        ("sr", "sr"),
-        ("sr_latn", "sr-Latn"),
-        ("pt-BR", "pt"),
-        ("arz", "arz"),
-        (" Norwegian  Nynorsk ", "nn"),
-    ],
+    inputs("language-names"),
 )
 def test_a_language_is_found_by_tag_code_or_name(text: str, tag: str) -> None:
     assert find_language(text).tag == tag

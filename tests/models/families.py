@@ -7,25 +7,10 @@ from typing import Any
 import torch
 from transformers import AutoConfig, AutoModelForCausalLM, PreTrainedModel
 
-WIDTHS: dict[str, Any] = {
-    "hidden_size": 32,
-    "intermediate_size": 64,
-    "num_hidden_layers": 2,
-    "num_attention_heads": 4,
-    "max_position_embeddings": 64,
-}
-GROUPED: dict[str, Any] = {"num_key_value_heads": 2, "head_dim": 8}
-WINDOWS: dict[str, Any] = {
-    "sliding_window": 16,
-    "layer_types": ["sliding_attention", "full_attention"],
-}
-XGLM: dict[str, Any] = {
-    "d_model": 32,
-    "ffn_dim": 64,
-    "num_layers": 2,
-    "attention_heads": 4,
-    "max_position_embeddings": 64,
-}
+from tests.golden import inputs
+
+TINY: dict[str, dict[str, Any]] = inputs("tiny-models")
+WIDTHS, GROUPED, WINDOWS = TINY["widths"], TINY["grouped"], TINY["windows"]
 FAMILIES: dict[str, tuple[str, dict[str, Any]]] = {
     "llama": ("llama", WIDTHS | GROUPED),
     "llama-tied": ("llama", WIDTHS | GROUPED | {"tie_word_embeddings": True}),
@@ -33,7 +18,7 @@ FAMILIES: dict[str, tuple[str, dict[str, Any]]] = {
     "qwen3": ("qwen3", WIDTHS | GROUPED | {"tie_word_embeddings": True}),
     "gemma2": ("gemma2", WIDTHS | GROUPED | WINDOWS),
     "gemma3": ("gemma3_text", WIDTHS | GROUPED | WINDOWS),
-    "xglm": ("xglm", XGLM),
+    "xglm": ("xglm", TINY["xglm"]),
     "gpt-neox": ("gpt_neox", WIDTHS),
     "gpt2": ("gpt2", WIDTHS),
     "phi": ("phi", WIDTHS),

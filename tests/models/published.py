@@ -11,50 +11,13 @@ from safetensors.torch import load_file, save_file
 from torch import Tensor
 from transformers import AutoConfig, AutoModelForCausalLM, AutoModelForMultimodalLM
 
-from tests.models import families
+from tests.models.families import GROUPED, TINY
+from tests.models.families import WIDTHS as PLAIN
 
-WIDTHS: dict[str, Any] = families.WIDTHS | families.GROUPED | {"attention_dropout": 0.1}
-VISION: dict[str, Any] = {
-    "hidden_size": 32,
-    "intermediate_size": 32,
-    "num_hidden_layers": 1,
-    "num_attention_heads": 4,
-    "image_size": 28,
-    "patch_size": 14,
-}
+WIDTHS: dict[str, Any] = PLAIN | GROUPED | {"attention_dropout": 0.1}
 ENDS: dict[str, Any] = {"bos_token_id": 0, "eos_token_id": 0, "pad_token_id": None}
 GEMMA: dict[str, Any] = {"sliding_window": 16, "rope_theta": 1e6}
-EXPERTS: dict[str, Any] = {"moe_intermediate_size": 16, "num_experts_per_tok": 2}
-DEEPSEEK: dict[str, Any] = EXPERTS | {
-    "n_routed_experts": 4,
-    "n_shared_experts": 1,
-    "n_group": 2,
-    "topk_group": 1,
-    "first_k_dense_replace": 1,
-    "q_lora_rank": 16,
-    "kv_lora_rank": 16,
-    "qk_rope_head_dim": 8,
-    "qk_nope_head_dim": 8,
-    "v_head_dim": 8,
-    "head_dim": 8,
-    "num_key_value_heads": 4,
-    "num_nextn_predict_layers": 1,
-}
-SCOUT: dict[str, Any] = {
-    "intermediate_size_mlp": 64,
-    "num_local_experts": 2,
-    "num_experts_per_tok": 1,
-    "interleave_moe_layer_step": 1,
-    "tie_word_embeddings": False,
-}
-LLAMA4_VISION: dict[str, Any] = VISION | {
-    "vision_output_dim": 32,
-    "projector_input_dim": 32,
-    "projector_output_dim": 32,
-    "model_type": "llama4_vision_model",
-}
-PIXTRAL: dict[str, Any] = VISION | {"head_dim": 8, "model_type": "pixtral"}
-SIGLIP: dict[str, Any] = VISION | {"model_type": "siglip_vision_model"}
+EXPERTS, DEEPSEEK, SCOUT = TINY["experts"], TINY["deepseek"], TINY["scout"]
 
 
 def _old_names(name: str) -> str:
@@ -74,14 +37,24 @@ def _same_name(name: str) -> str:
 Described = tuple[str, dict[str, Any], dict[str, Any] | None, Callable[[str], str]]
 PUBLISHED: dict[str, Described] = {
     "gemma-3-1b": ("gemma3_text", WIDTHS | GEMMA | {"tie_word_embeddings": True}, None, _same_name),
-    "gemma-3-4b": ("gemma3", WIDTHS | GEMMA | {"model_type": "gemma3_text"}, SIGLIP, _old_names),
+    "gemma-3-4b": (
+        "gemma3",
+        WIDTHS | GEMMA | {"model_type": "gemma3_text"},
+        TINY["siglip"],
+        _old_names,
+    ),
     "Llama-4-Scout": (
         "llama4",
         WIDTHS | SCOUT | {"model_type": "llama4_text"},
-        LLAMA4_VISION,
+        TINY["llama4-vision"],
         _same_name,
     ),
-    "Mistral-Small-3.1": ("mistral3", WIDTHS | {"model_type": "mistral"}, PIXTRAL, _old_names),
+    "Mistral-Small-3.1": (
+        "mistral3",
+        WIDTHS | {"model_type": "mistral"},
+        TINY["pixtral"],
+        _old_names,
+    ),
     "Qwen3-30B-A3B": ("qwen3_moe", WIDTHS | EXPERTS | {"num_experts": 4}, None, _same_name),
     "DeepSeek-V3": ("deepseek_v3", WIDTHS | DEEPSEEK, None, _same_name),
 }

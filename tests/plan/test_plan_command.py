@@ -12,16 +12,7 @@ from click.testing import CliRunner, Result
 from tongues.recipe import load_recipe
 from tongues.verbs.main import command
 
-ASKED = (
-    "--base",
-    "meta-llama/Llama-3.2-1B",
-    "--language",
-    "sw",
-    "--gpu",
-    "h100",
-    "--budget",
-    "2 hours",
-)
+ASKED = shlex.split("--base meta-llama/Llama-3.2-1B --language sw --gpu h100 --budget '2 hours'")
 
 
 def run(*words: str | Path) -> Result:

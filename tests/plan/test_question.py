@@ -3,62 +3,15 @@
 import json
 import math
 from pathlib import Path
-from typing import Any
 
 import pytest
 
 import tongues
-from tests.golden import golden
+from tests.golden import golden, inputs
 from tongues.core.errors import UserError
 from tongues.plan import Question, Target, read_base
 from tongues.plan.budget import Budget
 from tongues.verbs.actions.plans import with_amounts, with_files
-
-REFUSED: dict[str, dict[str, Any]] = {
-    "no budget": {},
-    "a budget without its unit": {"budget": "40B"},
-    "hours without a GPU": {"budget": "3 hours"},
-    "GPUs without a type": {"budget": "1e21 FLOPs", "gpus": "8"},
-    "half a GPU": {"budget": "1e21 FLOPs", "gpu": "h100", "gpus": "1.5"},
-    "an unknown GPU": {"budget": "1e21 FLOPs", "gpu": "rtx409"},
-    "not a number": {"budget": "1e21 FLOPs", "params": "much"},
-    "a letter in another case": {"budget": "1e21 FLOPs", "params": "1,300m"},
-    "too few FLOPs": {"budget": "10 FLOPs"},
-    "hours without an end": {"budget": "1e30 hours", "gpu": "h100"},
-    "tokens without an end": {"budget": "9e30 tokens"},
-    "a share above one": {"budget": "1e21 FLOPs", "max_forgetting": "200%"},
-    "one base twice": {"budget": "1B tokens", "bases": ["a=1B", "a=2B"]},
-    "an unknown base": {"budget": "1B tokens", "bases": ["meta-llama/Llama-3.1-9B"]},
-    "too little text": {"budget": "1B tokens", "available_text": "9 tokens"},
-    "bytes of no language": {"budget": "1B tokens", "available_text": "3GB", "bases": ["a=1B"]},
-    "no amount of text": {"budget": "1B tokens", "available_text": "lots", "language": "sw"},
-    "a folder that is missing": {
-        "budget": "1B tokens",
-        "available_text": "texts/sw",
-        "language": "sw",
-    },
-    "a slip in the budget, and text": {
-        "budget": "1B",
-        "available_text": Path(__file__).parent,
-        "language": "sw",
-    },
-    "a loss before of two bases": {
-        "budget": "1B tokens",
-        "bases": ["a=1B", "b=2B"],
-        "base_loss": "1",
-    },
-    "nothing but replay": {"budget": "1B tokens", "replay": "100%"},
-    "nothing as text": {"budget": "1B tokens", "language": "sw", "available_text": ""},
-    "nothing as base": {"budget": "1B tokens", "bases": [""]},
-    "no size of a base": {"budget": "1B tokens", "bases": ["a=1e30"]},
-    "a size beside a base": {"budget": "1B tokens", "bases": ["a=1B"], "params": "2B"},
-    "one amount for two": {
-        "budget": "1B tokens",
-        "available_text": "3GB",
-        "language": ["sw", "yo"],
-    },
-}
-
 
 TEXT = {
     "sw": "watu wote wamezaliwa huru hadhi na haki zao ni sawa ",
@@ -68,7 +21,7 @@ TEXT = {
 
 def test_every_mistake_says_what_to_write() -> None:
     lines = []
-    for name, words in REFUSED.items():
+    for name, words in inputs("refused-questions").items():
         with pytest.raises(UserError) as caught:
             tongues.plan(**words)
         error = caught.value

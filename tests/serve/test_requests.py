@@ -12,7 +12,7 @@ from typing import Any
 import httpx
 import pytest
 
-from tests.golden import cases, golden
+from tests.golden import cases, golden, inputs
 from tests.serve.serving import Server, serving
 from tongues.experts.ensemble.model import Model
 from tongues.experts.ensemble.writer import Writer
@@ -118,19 +118,7 @@ def test_no_value_of_any_field_breaks_the_server(
 
 @pytest.mark.parametrize(
     ("method", "path", "headers", "status"),
-    [
-        ("GET", "/nowhere", {}, 404),
-        ("GET", "/v1/models/nobody", {}, 404),
-        ("GET", "/../../etc/passwd", {}, 404),
-        ("GET", "/page/%2e%2e/app.py", {}, 404),
-        ("GET", "/v1/completions", {}, 405),
-        ("OPTIONS", "/v1/completions", {}, 405),
-        ("DELETE", "/", {}, 405),
-        ("POST", "/v1/completions", {"content-type": "text/plain"}, 415),
-        ("POST", "/v1/completions", {}, 415),
-        ("GET", "/", {"host": "evil.test"}, 400),
-        ("GET", "/health", {"host": ""}, 400),
-    ],
+    inputs("addresses"),
 )
 def test_addresses_methods_and_hosts(
     server: Server, method: str, path: str, headers: dict[str, str], status: int

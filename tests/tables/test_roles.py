@@ -2,6 +2,7 @@
 
 import pytest
 
+from tests.golden import inputs
 from tongues.core.errors import UserError
 from tongues.runs.tables import ROLES, RunTable, observe
 from tongues.runs.tables.roles import column_scale, find_columns
@@ -38,20 +39,7 @@ def test_every_well_known_name_is_found(role: str) -> None:
 
 @pytest.mark.parametrize(
     ("column", "name", "scale"),
-    [
-        ("params (M)", "params", 10**6),
-        ("Tokens [in billions]", "Tokens", 10**9),
-        ("tokens(B)", "tokens", 10**9),
-        ("n_tokens_B", "n_tokens", 10**9),
-        ("compute (EFLOPs)", "compute", 10**18),
-        ("C (1e21)", "C", 10**21),
-        ("params_million", "params", 10**6),
-        ("params (m)", "params", 10**6),
-        ("params", "params", 1),
-        ("model_b", "model_b", 1),
-        ("loss (nats)", "loss (nats)", 1),
-        ("n_params", "n_params", 1),
-    ],
+    inputs("columns-with-units"),
 )
 def test_a_column_may_name_its_unit(column: str, name: str, scale: int) -> None:
     assert column_scale(column) == (name, scale)

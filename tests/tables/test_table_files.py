@@ -13,7 +13,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tests.golden import cases, golden
+from tests.golden import cases, golden, inputs
 from tests.records import BASE, make_run
 from tongues.core.errors import UserError
 from tongues.runs import record as runs
@@ -236,18 +236,7 @@ def test_ten_thousand_rows_are_read_at_once(tmp_path: Path) -> None:
 @pytest.mark.skipif(not SCALING.is_dir(), reason="the real runs are not here")
 @pytest.mark.parametrize(
     ("name", "where", "columns", "needs", "rows"),
-    [
-        ("chinchilla_epoch_245", "loss < 20", {}, ["N", "D"], 245),
-        ("gadre_104", "dataset == 'rpj'", {"loss": "loss_c4_shard-{0000000"}, ["N", "D"], 35),
-        (
-            "gadre_104",
-            "`loss_c4_shard-{0000000` < 3",
-            {"loss": "loss_paloma_ptb_00000001"},
-            ["C"],
-            23,
-        ),
-        ("muennighoff_c4_datablations", "D > 1e9 and loss < 9", {}, ["N", "D", "U"], 277),
-    ],
+    inputs("real-runs"),
 )
 def test_real_runs_are_read_without_a_doubt(
     name: str, where: str, columns: dict[str, str], needs: list[str], rows: int

@@ -4,6 +4,7 @@ from typing import Any
 import pytest
 
 from tests.conftest import MakeRecipe
+from tests.golden import inputs
 from tongues.core.errors import UserError
 from tongues.core.hardware import GPUS, Machine, this_machine
 from tongues.models import Anatomy, find_shape, of_shape
@@ -173,23 +174,9 @@ def test_memory_falls_with_what_is_trained_and_with_narrow_moments() -> None:
     assert needed(anatomy, settings, new_tokens=True) - whole == more(rows)
 
 
-# Peaks of runs as they were measured, in MB (benchmarks/memory.txt, 27 November 2026).
-PEAKS = (
-    ("0.05M", 8192, 128, 4096, "float32", "off", 812),
-    ("0.05M", 1024, 128, 4096, "float32", "off", 604),
-    ("0.4M", 8192, 128, 8192, "bfloat16", "off", 1104),
-    ("3M", 8192, 512, 8192, "bfloat16", "on", 1684),
-    ("5M", 8192, 256, 4096, "bfloat16", "on", 1517),
-    ("5M", 8192, 256, 4096, "bfloat16", "off", 1627),
-    ("5M", 8192, 256, 4096, "float32", "on", 1469),
-    ("5M", 8192, 256, 4096, "float32", "off", 1819),
-    ("12M", 8192, 256, 4096, "bfloat16", "on", 2230),
-    ("22M", 8192, 256, 4096, "bfloat16", "on", 2916),
-    ("22M", 8192, 256, 4096, "float32", "off", 3918),
+@pytest.mark.parametrize(
+    ("shape", "rows", "context", "batch", "precision", "on", "peak"), inputs("memory-peaks")
 )
-
-
-@pytest.mark.parametrize(("shape", "rows", "context", "batch", "precision", "on", "peak"), PEAKS)
 def test_a_prediction_is_never_below_what_was_measured_and_not_far_above(
     shape: str, rows: int, context: int, batch: int, precision: str, on: str, peak: int
 ) -> None:

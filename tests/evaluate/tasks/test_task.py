@@ -6,41 +6,13 @@ from typing import Any
 
 import pytest
 
+from tests.golden import inputs
 from tests.text.corpora import write_rows
 from tongues.core.errors import UserError
 from tongues.evaluate.tasks import TASKS, FewShotTask, read_fewshot_task, read_items
 
-# What the data sets on the hub hold, a row each, and what lm-eval 0.4.13 makes of it.
-ROWS = {
-    "xnli": {"premise": "It rains.", "hypothesis": "It is wet.", "label": 0},
-    "paws-x": {"id": 7, "sentence1": "A met B .", "sentence2": "B met A .", "label": 1},
-    "xcopa": {
-        "premise": "The man turned on the faucet.",
-        "choice1": "The toilet filled with water.",
-        "choice2": "Water flowed from the spout.",
-        "question": "effect",
-        "label": 1,
-        "idx": 0,
-        "changed": False,
-    },
-    "xstorycloze": {
-        "story_id": "x",
-        **{f"input_sentence_{n}": f"This is {n}." for n in (1, 2, 3, 4)},
-        "sentence_quiz1": "One.",
-        "sentence_quiz2": "Two.",
-        "answer_right_ending": 2,
-    },
-}
-MADE = {
-    "xnli": ("It rains., right?", ["Yes, It is wet.", "Also, It is wet.", "No, It is wet."], 0),
-    "paws-x": ("A met B ., right?", ["No, B met A .", "Yes, B met A ."], 1),
-    "xcopa": (
-        "The man turned on the faucet therefore",
-        ["the toilet filled with water.", "water flowed from the spout."],
-        1,
-    ),
-    "xstorycloze": ("This is 1. This is 2. This is 3. This is 4.", ["One.", "Two."], 1),
-}
+ROWS = inputs("task-rows")
+MADE = inputs("task-prompts")
 
 
 def test_the_library_holds_what_it_says() -> None:
@@ -51,7 +23,7 @@ def test_the_library_holds_what_it_says() -> None:
 def test_rows_of_the_hub_become_the_prompts_of_lm_eval(tmp_path: Path, name: str) -> None:
     write_rows(tmp_path / name / "en.jsonl", [ROWS[name]])
     [item] = read_items(TASKS.find(name), "en", tmp_path).items
-    assert (item.prompt, [*item.endings], item.label) == MADE[name]
+    assert [item.prompt, [*item.endings], item.label] == MADE[name]
 
 
 def write(file: Path, count: int, language: str) -> None:

@@ -1,6 +1,7 @@
 import numpy as np
 import pytest
 
+from tests.golden import inputs
 from tests.laws.made import CHINCHILLA, CPT, Columns, codes, objective, rows_of
 from tongues import laws
 from tongues.core.errors import UserError
@@ -105,21 +106,7 @@ def test_curved_laws_can_be_fixed():
 
 @pytest.mark.parametrize(
     ("form", "fix", "reason", "where"),
-    [
-        ("chinchilla", {"gama": 1.0}, "has no parameter `gama`", "fix"),
-        ("extended", {"gama": 1.0}, "has no parameter `gama`\n  did you mean `gamma`", "fix"),
-        ("cpt", {"E": 1.5}, "E of the cpt law comes from its base", "E"),
-        ("data-constrained", {"beta": 0.3}, "comes from its base", "beta"),
-        ("chinchilla", {"E": "1"}, "must be fixed at a number, not '1'", "fix"),
-        ("chinchilla", {"alpha": -0.3}, "alpha cannot be -0.3", "fix"),
-        ("chinchilla", {"alpha": 0.0}, "alpha cannot be 0", "fix"),
-        ("chinchilla", {"E": -1.0}, "E cannot be -1", "fix"),
-        ("chinchilla", {"A": np.nan}, "A cannot be nan", "fix"),
-        ("extended", {"gamma": np.inf}, "gamma cannot be inf", "fix"),
-        ("experts", {"G": 0.0}, "G cannot be 0", "fix"),
-        ("chinchilla", CHINCHILLA, "nothing to fit", "fix"),
-        ("power", {"E": 0.0, "A": 30.0, "gamma": 0.05}, "nothing to fit", "fix"),
-    ],
+    inputs("refused-fixes"),
 )
 def test_what_cannot_be_fixed_is_refused(form, fix, reason, where):
     with pytest.raises(UserError, match=reason) as caught:

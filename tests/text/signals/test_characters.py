@@ -5,26 +5,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tests.golden import inputs
 from tongues.text.signals.characters import character_signals, characters
 
-SCRIPTS = {
-    "In the beginning": "Latn",
-    "В начале сотворил": "Cyrl",
-    "Ἐν ἀρχῇ ἐποίησεν": "Grek",
-    "आदि में परमेश्‍वर ने": "Deva",
-    "בראשית ברא אלהים": "Hebr",
-    "في البدء خلق الله": "Arab",
-    "起初神創造天地": "Hani",
-    "はじめに神は天と地とを創造された": "Jpan",
-    "태초에 하나님이 천지를": "Hang",
-    "ในเริ่มแรกนั้นพระเจ้า": "Thai",
-    "በመጀመሪያ እግዚአብሔር": "Ethi",
-    "123 + 45 = 168": "Zyyy",
-    "": "Zyyy",
-}
 
-
-@pytest.mark.parametrize(("text", "script"), SCRIPTS.items())
+@pytest.mark.parametrize(("text", "script"), inputs("scripts").items())
 def test_the_script_of_most_letters_is_named(text: str, script: str) -> None:
     found = character_signals([text])
     assert found["script"][0] == script

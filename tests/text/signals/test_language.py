@@ -9,6 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from py3langid.langid import MODEL_FILE, LanguageIdentifier
 
+from tests.golden import inputs
 from tests.text.corpora import select_again, text, text_of, write_rows
 from tests.text.real import DATA, needs_text, texts
 from tests.text.test_select import one_file, selected, why
@@ -163,24 +164,7 @@ def test_nothing_to_tell_a_language_by_is_unknown() -> None:
 
 @pytest.mark.parametrize(
     ("tag", "label"),
-    [
-        ("en", "en"),
-        ("en-GB", "en"),
-        ("pt-BR", "pt"),
-        ("no", "nb"),
-        ("nn", "no"),
-        ("zh-Hant", "zh"),
-        ("zh", "yue"),
-        ("sr-Latn", "sr"),
-        ("sr-Latn", "hr"),
-        ("sw", "swh"),
-        ("tl", "fil"),
-        ("fa", "pes-Arab"),
-        ("id", "ms"),
-        ("el", "grc"),
-        ("nso", "st"),
-        ("he", "hbo"),
-    ],
+    inputs("tags-alike"),
 )
 def test_tags_of_one_language_match(tag: str, label: str) -> None:
     assert same_language(tag, label) and same_language(label, tag)
@@ -200,22 +184,7 @@ def test_it_can_be_asked_whether_a_language_is_known() -> None:
 
 @pytest.mark.parametrize(
     ("tag", "text"),
-    [
-        (
-            "hi-Latn",
-            "Aaj subah hum nadi ke kinare bahut der tak ghoomte rahe aur mausam ki baat ki.",
-        ),
-        (
-            "az-Cyrl",
-            "Бу ҝүн сәһәр биз чајын саһилиндә узун мүддәт ҝәздик вә һава һаггында данышдыг.",
-        ),
-        ("pa-Arab", "اج سویرے اسیں دریا دے کنڈے چر تک ٹردے رہے تے موسم دیاں گلاں کیتیاں۔"),
-        ("uz-Cyrl", "Бугун эрталаб биз дарё бўйида сайр қилдик ва об-ҳаво ҳақида гаплашдик."),
-        ("uz-Arab", "بوگون ایرته لب بیز دریا بوییده اوزاق وقت سیر قیلدیک"),
-        ("crh-Latn", "Bugün saba biz özen yalısında uzun vaqıt kezindik ve ava aqqında laf ettik."),
-        ("sr-Latn", "Jutros smo dugo šetali pored reke i razgovarali o vremenu."),
-        ("zh-Hant", "今天早上我們沿著河邊散步了很久，談論了天氣。"),
-    ],
+    inputs("texts-in-scripts"),
 )
 def test_a_language_is_known_in_the_scripts_in_which_it_is_identified(tag: str, text: str) -> None:
     (identified,) = ours().identify([text])

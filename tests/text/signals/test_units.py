@@ -4,25 +4,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tests.golden import inputs
 from tongues.text.signals.units import runs_of_units, units, whole_texts
 
-COUNTS = {
-    "In the beginning, God created": 5,
-    "don't": 2,
-    "Ἐν ἀρχῇ": 2,
-    "परमेश्‍वर ने कहा": 3,
-    "בְּרֵאשִׁית בָּרָא": 2,
-    "태초에 하나님이": 2,
-    "起初神創造天地。": 7,
-    "ひらカナ": 4,
-    "นั้น": 2,  # two consonants, each with its marks
-    "ကမ္ဘာ": 3,
-    "Python3 で書く": 4,
-    "١٢٣ 456": 2,
-}
 
-
-@pytest.mark.parametrize(("text", "count"), COUNTS.items())
+@pytest.mark.parametrize(("text", "count"), inputs("units").items())
 def test_units_are_words_where_words_are_spaced_and_characters_elsewhere(
     text: str, count: int
 ) -> None:

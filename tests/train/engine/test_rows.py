@@ -10,6 +10,7 @@ from torch import Tensor
 from torch.nn.functional import cross_entropy
 from transformers import AutoConfig, AutoModelForCausalLM, PreTrainedModel
 
+from tests.golden import inputs
 from tests.models.families import GROUPED, WIDTHS
 from tongues.models.anatomy import of_folder
 from tongues.text.tokens.frame import TextFrame
@@ -24,67 +25,7 @@ EXACT = Processor(torch.device("cpu"), bfloat16=False, threads=1)
 ENDS = {"bos_token_id": 0, "eos_token_id": 0, "pad_token_id": None}
 SIZES: dict[str, Any] = WIDTHS | GROUPED | ENDS
 SIZES |= {"vocab_size": VOCABULARY, "max_position_embeddings": 256}
-LINEAR = {
-    "linear_num_key_heads": 2,
-    "linear_num_value_heads": 4,
-    "linear_key_head_dim": 8,
-    "linear_value_head_dim": 8,
-    "layer_types": ["linear_attention", "full_attention"],
-}
-MAMBA = {
-    "mamba_d_ssm": 64,
-    "mamba_n_heads": 8,
-    "mamba_d_head": 8,
-    "mamba_n_groups": 1,
-    "mamba_d_state": 8,
-    "mamba_chunk_size": 16,
-}
-EXPERTS = {"num_experts_per_tok": 2, "moe_intermediate_size": 16}
-GRANITE = {
-    "mamba_n_heads": 8,
-    "mamba_d_head": 8,
-    "mamba_d_state": 8,
-    "mamba_chunk_size": 16,
-    "layer_types": ["mamba", "attention"],
-    "shared_intermediate_size": 32,
-    "router_aux_loss_coef": 0.5,
-    "logits_scaling": 4.0,  # so that the logits stay whole
-}
-NEMOTRON = {
-    "layers_block_type": ["mamba", "attention", "moe"],
-    "mamba_num_heads": 8,
-    "mamba_head_dim": 8,
-    "n_groups": 2,
-    "ssm_state_size": 8,
-    "chunk_size": 16,
-    "n_routed_experts": 4,
-    "n_group": 2,
-    "topk_group": 1,
-    "moe_shared_expert_intermediate_size": 16,
-}
-FAMILIES: dict[str, tuple[str, dict[str, Any]]] = {
-    "qwen3.5": ("qwen3_5_text", LINEAR),
-    "qwen3-next": (
-        "qwen3_next",
-        LINEAR
-        | EXPERTS
-        | {"num_experts": 4, "shared_expert_intermediate_size": 16, "router_aux_loss_coef": 0.5},
-    ),
-    "falcon-h1": ("falcon_h1", MAMBA),
-    "nemotron-h": ("nemotron_h", NEMOTRON | EXPERTS),
-    "granite-moe": (
-        "granitemoehybrid",
-        GRANITE | {"num_local_experts": 4, "num_experts_per_tok": 2},
-    ),
-    "granite": ("granitemoehybrid", GRANITE | {"num_local_experts": 0}),
-    "lfm2": ("lfm2", {"layer_types": ["conv", "full_attention"]}),
-    "gpt-oss": (
-        "gpt_oss",
-        {"num_local_experts": 4, "num_experts_per_tok": 2, "router_aux_loss_coef": 0.5},
-    ),
-    "opt": ("opt", {"word_embed_proj_dim": 32, "ffn_dim": 64, "dropout": 0.0}),
-    "bloom": ("bloom", {}),  # which takes no positions at all
-}
+FAMILIES: dict[str, tuple[str, dict[str, Any]]] = inputs("mixing-families")["families"]
 
 
 def made(family: str) -> PreTrainedModel:

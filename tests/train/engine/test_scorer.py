@@ -11,7 +11,7 @@ from torch.nn.functional import cross_entropy, linear
 from transformers import AutoConfig, AutoModelForCausalLM, PreTrainedModel
 from transformers.modeling_utils import ALL_ATTENTION_FUNCTIONS
 
-from tests.models.families import GROUPED, WIDTHS, XGLM
+from tests.models.families import GROUPED, TINY, WIDTHS
 from tongues.core.errors import UserError
 from tongues.text.tokens.frame import TextFrame
 from tongues.train.engine import vocabulary
@@ -109,7 +109,7 @@ def test_fitting_leaves_no_trace_in_weights_gradients_or_chance() -> None:
 def test_a_model_in_which_rows_change_one_another_is_refused(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    model = made("xglm", XGLM)
+    model = made("xglm", TINY["xglm"])
     monkeypatch.setattr(Scorer, "logits", lambda scorer, tokens: 1.0 * tokens.cumsum(1)[..., None])
     with pytest.raises(UserError, match="kept apart in a model of the kind `xglm`"):
         fitted(model, apart=True)
