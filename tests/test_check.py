@@ -1,7 +1,9 @@
 """What is found before any work: about the parent, the budget, the disk."""
 
 import json
+import os
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
@@ -11,7 +13,7 @@ from tests.models.shortened import shortened
 from tests.records import make_run
 from tongues.core.errors import UserError
 from tongues.core.hardware import GPUS, Machine
-from tongues.plan.check import check_recipe
+from tongues.plan.check import check_disk, check_recipe
 from tongues.runs.record import write_run
 from tongues.train.work import open_work
 
@@ -120,6 +122,19 @@ def test_milestones_take_their_place_on_disk(make_recipe: MakeRecipe, tmp_path: 
     plain = check_recipe(open_work(make_recipe(), tmp_path))
     more = check_recipe(open_work(make_recipe("train.milestones=[25%, 50%]"), tmp_path))
     assert more.disk - plain.disk == 2 * more.runs[0][1].checkpoint_bytes
+
+
+def test_a_disk_too_small_for_training_is_said_and_holds_tokens_alone(
+    make_recipe: MakeRecipe, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    work = open_work(make_recipe(), tmp_path)
+    whole = check_recipe(work)
+    blocks = {"f_bavail": whole.token_bytes + 1, "f_frsize": 1}
+    monkeypatch.setattr(os, "statvfs", lambda place: SimpleNamespace(**blocks))
+    less = check_recipe(work)
+    assert [one.code for one in less.cautions if one not in whole.cautions] == ["disk"]
+    with pytest.raises(UserError, match="of disk"):
+        check_disk(less)
 
 
 @pytest.mark.parametrize(

@@ -33,13 +33,8 @@ class Handed:
 
     def bring(self, engine: str, **more: Any) -> Path:
         """Import the run of an engine's folder, as its README says."""
-        folder = self.over(engine)
-        given = {"mixture": {"qab": 0.9, "qaa": 0.1}, "held_out": folder / "held_out"}
-        given |= {"base": str(folder / "base"), "base_languages": ["qaa"]}
-        given |= {"batch": "512 tokens", "context": f"{CONTEXT} tokens", "name": engine}
-        return tongues.import_run(
-            folder / "out", workspace=self.workspace, quiet=True, **given | more
-        )
+        given = {"workspace": self.workspace, "quiet": True} | more
+        return tongues.import_run(self.over(engine) / "out", **given)
 
     def train(self) -> Path:
         """Our own run from the same base."""

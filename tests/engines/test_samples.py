@@ -21,6 +21,7 @@ from tongues.core.files import read_json, read_lines
 from tongues.text.tokens import open_tokens
 from tongues.text.tokens.shards import open_shard
 from tongues.use.engines import ENGINES
+from tongues.use.engines.engine import several_gpus
 
 
 def rows_of(folder: Path) -> Any:
@@ -80,7 +81,7 @@ def test_the_base_has_a_row_for_each_token_and_says_its_losses(handed: Handed) -
     before = Tokenizer.from_file(str(handed.workspace / "base/tokenizer.json")).get_vocab()
     assert {token: tokenizer.get_vocab()[token] for token in before} == before
     card = (ready / "README.md").read_text(encoding="utf-8")
-    assert "## Before training" in card and "| qab | " in card and "step 0 of 39" in card
+    assert "## Before training" in card and "| qab | " in card and "not trained yet" in card
 
 
 def test_padding_is_a_token_that_no_text_has(handed: Handed) -> None:
@@ -97,10 +98,15 @@ def test_the_readme_tells_start_limits_and_the_way_back(
 ) -> None:
     if engine == "text":
         return
-    text = (handed.over(engine) / "README.md").read_text(encoding="utf-8")
-    for title in ("## Start", "## Other than here", "## Afterwards"):
+    folder = handed.over(engine)
+    text = (folder / "README.md").read_text(encoding="utf-8")
+    for title in ("## Start", "## Other than here", "## Afterwards", f"import {engine}/out"):
         assert title in text
-    assert "--mixture qab=0.9 --mixture qaa=0.1" in text and "--base-language qaa" in text
+    assert "--nodes=1 --ntasks-per-node=1 --gpus-per-node=1\n" in (folder / "slurm.sh").read_text()
+
+
+def test_several_gpus_divide_the_micro_batches_of_a_step() -> None:
+    assert [several_gpus(n) for n in (1, 6, 12, 48, 64, 1000)] == [1, 6, 6, 24, 32, 8]
 
 
 def test_transformers_trainer_begins_at_our_loss_and_comes_back(
@@ -119,6 +125,8 @@ def test_transformers_trainer_begins_at_our_loss_and_comes_back(
     ours = read_lines(run / "metrics.jsonl")[0]["loss"]
     assert theirs == pytest.approx(ours, abs=1e-4)
     back = handed.bring("trainer")
+    with pytest.raises(UserError, match="of the folder says 512"):
+        handed.bring("trainer", batch="16384 tokens")
     first = {row["lang"]: row["loss"] for row in read_lines(run / "evals.jsonl")[:2]}
     theirs = {row["lang"]: row["loss"] for row in read_lines(back / "evals.jsonl")[:2]}
     assert theirs == pytest.approx(first, abs=1e-3)

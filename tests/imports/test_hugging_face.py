@@ -27,6 +27,7 @@ import tongues
 from tests.command import run_command
 from tongues.core.errors import UserError
 from tongues.core.files import read_lines
+from tongues.experts.ensemble.places import resolve_model
 from tongues.runs.record import read_run
 from tongues.runs.states import RunState
 from tongues.text.tokens import Tokens, load_tokenizer, open_tokens
@@ -200,14 +201,21 @@ def test_a_run_that_goes_on_is_forecast_and_brought_up_to_date(
     theirs, again = elsewhere.runs["qab-20-60"], {"workspace": tmp_path, "base_languages": ["qaa"]}
     again |= {"base": str(elsewhere.runs["base"] / "checkpoint-60")}
     goes_on, found = replace(elsewhere, runs={"theirs": tmp_path / "theirs"}), list[RunState]()
+    models = list[Path]()
     for folder in ("checkpoint-30", "checkpoint-60"):
         shutil.copytree(theirs / folder, tmp_path / "theirs" / folder)
         goes_on.bring("theirs", {"qab": 0.8, "qaa": 0.2}, **again)
         found += tongues.ls(workspace=tmp_path)[0]
-    half, whole = found
+        models.append(resolve_model("theirs", tmp_path)[1].joinpath("model").resolve())
+    (half, whole), (half_model, _) = found, models
     assert (half.state, half.step, half.steps) == ("running", 30, 60)
     assert (whole.state, whole.step, whole.forecast) == ("finished", 60, None)
-    assert half.forecast and half.forecast.low and half.forecast.high
+    assert (
+        half_model.name == "checkpoint-30"
+        and half.forecast
+        and half.forecast.low
+        and half.forecast.high
+    )
     assert half.forecast.low < (whole.losses or {})["qab"] < half.forecast.high
     with pytest.raises(UserError, match="another run of this name"):
         goes_on.bring("theirs", {"qab": 0.8, "qaa": 0.2}, **again)

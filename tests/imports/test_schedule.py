@@ -7,7 +7,7 @@ import torch
 from transformers import get_scheduler
 
 from tongues.use.imports.log import LoggedStep
-from tongues.use.imports.schedule import read_schedule
+from tongues.use.imports.schedule import read_schedule, shown_from
 
 STEPS, WARM, EVERY = 500, 33, 5
 
@@ -51,6 +51,13 @@ def test_a_schedule_is_known_by_its_rates(
     near = {60: 10, 250: 2, STEPS: 0.5}[until] if ours == "cosine" else 0.1
     assert float(found["min_learning_rate"][:-1]) == pytest.approx(final, abs=near)
     assert float(found["warmup"][:-1]) == pytest.approx(100 * WARM / STEPS, abs=1)
+
+
+def test_before_a_schedule_shows_the_step_from_which_it_does_is_known() -> None:
+    rates = {until: logged("cosine", until, {}) for until in (20, 45, 50)}
+    assert {until: shown_from(x) for until, x in rates.items()} == {20: 35, 45: 50, 50: 50}
+    shown = {until: bool(read_schedule(x, STEPS)) for until, x in rates.items()}
+    assert shown == {20: False, 45: False, 50: True}
 
 
 def test_the_decay_of_a_stable_rate_is_not_seen_before_it_begins() -> None:

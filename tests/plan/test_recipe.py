@@ -75,11 +75,15 @@ def test_the_plan_of_another_trainers_recipe_has_its_batch_and_rate(tmp_path: Pa
     theirs = {"base_model": "HuggingFaceTB/SmolLM2-135M", "sequence_len": 1024}
     theirs |= {"micro_batch_size": 4, "gradient_accumulation_steps": 8, "max_steps": 500}
     file = tmp_path / "axolotl.yaml"
-    file.write_text(json.dumps(theirs | {"learning_rate": 2e-5}))
-    draft = tongues.new(language="sw", other=file)
+    theirs |= {"learning_rate": "2e-5", "warmup_steps": 25, "weight_decay": 0.0, "optimizer": "x"}
+    file.write_text(json.dumps(theirs))
+    draft = tongues.new(language="sw", other=file, out=tmp_path / "mine.yaml")
     option = draft.plan.decision.option
     assert (option.batch, option.rate, option.tokens) == (32_768, 2e-5, 500 * 32_768)
     assert any("batches of 32.8k tokens, peak rate 2.0e-5" in line for line in draft.lines)
+    assert draft.lines[1] == "not taken: optimizer"
+    recipe = load_recipe(tmp_path / "mine.yaml")
+    assert (recipe.name, recipe.train.warmup, recipe.train.weight_decay) == ("mine", 0.05, 0.0)
 
 
 def test_a_model_from_scratch_gets_a_shape_and_its_rules(tmp_path: Path) -> None:

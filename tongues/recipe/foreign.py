@@ -3,6 +3,7 @@
 Known by their keys: axolotl's and LLaMA-Factory's YAML.
 """
 
+import math
 from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass
@@ -14,6 +15,7 @@ _TRAINERS = {
     "LLaMA-Factory": ("model_name_or_path", "cutoff_len", "per_device_train_batch_size"),
 }
 _CONTEXT = 2048  # LLaMA-Factory's own, where it names none (0.9.5)
+_OTHERS = ("gradient_accumulation_steps", "max_steps", "datasets", "dataset")  # that are taken
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,7 +23,7 @@ class ForeignRecipe:
     """What another trainer's recipe says; None where it does not.
 
     text: paths or names of its data sets. tokens: of all steps, on one device. settings: keys of
-    our `train` section.
+    our `train` section. left: its keys that are not taken over.
     """
 
     trainer: str
@@ -29,13 +31,15 @@ class ForeignRecipe:
     text: tuple[str, ...]
     tokens: int | None
     settings: Mapping[str, str]
+    left: tuple[str, ...]
 
     @property
-    def taken(self) -> str:
-        """What was taken over, as a sentence."""
+    def lines(self) -> tuple[str, str]:
+        """What was taken over and what was not, a sentence each."""
         settings = ", ".join(f"{key} {value}" for key, value in self.settings.items())
         budget = f", {self.tokens:,} tokens" if self.tokens else ""
-        return f"of {self.trainer}'s recipe: base {self.base}{budget}, {settings}"
+        taken = f"of {self.trainer}'s recipe: base {self.base}{budget}, {settings}"
+        return taken, f"not taken: {', '.join(self.left) or 'none'}"
 
 
 def read_foreign(values: Mapping[str, Any]) -> ForeignRecipe | None:
@@ -52,11 +56,18 @@ def read_foreign(values: Mapping[str, Any]) -> ForeignRecipe | None:
     tokens = count(context, _CONTEXT)
     batch = tokens * count(samples, 1) * count("gradient_accumulation_steps", 1)
     settings = {"context": f"{tokens} tokens", "batch": f"{batch} tokens"}
-    with suppress(TypeError, ValueError):  # YAML reads `1e-4` as a word
-        rate = float(values.get("learning_rate", 0.0))
-        settings |= {"learning_rate": f"{rate:g}"} if 0 < rate < 1 else {}
-    length = count("max_steps", 0) * batch or None
-    return ForeignRecipe(trainer, values[base], _texts(values), length, settings)
+    steps = count("max_steps", 0)
+    shares = {"learning_rate": 1, "weight_decay": 1, "warmup_ratio": 1, "warmup_steps": steps}
+    taken = {base, context, samples, *_OTHERS}
+    for key, whole in shares.items():
+        with suppress(TypeError, ValueError, ZeroDivisionError):  # YAML reads `1e-4` as a word
+            if 0 <= (share := float(values.get(key, math.nan)) / whole) < 1:
+                settings["warmup" if "warmup" in key else key] = f"{share:.6g}"
+                taken.add(key)
+    left = tuple(key for key, value in values.items() if value is not None and key not in taken)
+    return ForeignRecipe(
+        trainer, values[base], _texts(values), steps * batch or None, settings, left
+    )
 
 
 def _texts(values: Mapping[str, Any]) -> tuple[str, ...]:

@@ -22,6 +22,7 @@ from tongues.core.roles import Roles
 
 FAILURE = "failure.txt"  # in a run's directory: why it failed
 RECIPE = "recipe.yaml"  # in a run's directory: what it was trained by, overrides included
+HANDED = "handed.json"  # of a run that another trainer was handed: what its log does not say
 PLANS = ".plans.json"  # in a study's folder: its planned runs by name
 JOINED = "+"  # between the languages of a cell
 KEPT_CHECKPOINTS = 2  # newest ones that an unfinished run keeps: should one be damaged

@@ -39,6 +39,10 @@ def write_card(directory: Path, record: Run, workspace: Path) -> None:
     shares = ", ".join(f"{share * 100:.4g}% {lang}" for lang, share in record.shares.items())
     start = f"the weights of `{base_label(base.model, workspace)}`" if base else "random weights"
     versions = ", ".join(f"{name} {version}" for name, version in record.versions.items())
+    made, read = f"tongues {record.versions['tongues']} from {start}", show_count(record.tokens)
+    how = f"Trained with {made} on {read} tokens ({shares}), {record.flops:.3g} FLOPs."
+    if not record.tokens:
+        how = f"Made by {made}: a base for a run on {shares}, not trained yet."
     roles = [f"- target languages: {list_languages(record.targets)}"]
     if base:
         replay = ", ".join(f"{share * 100:.4g}% {lang}" for lang, share in record.replay.items())
@@ -50,9 +54,8 @@ def write_card(directory: Path, record: Run, workspace: Path) -> None:
 # {record.run}
 
 A decoder of family `{record.family}` and shape {record.shape}: {params["total"]:,}
-parameters, {params["non_embedding"]:,} of them outside the embeddings. Trained with tongues
-{record.versions["tongues"]} from {start} on {show_count(record.tokens)} tokens ({shares}),
-{record.flops:.3g} floating-point operations.
+parameters, {params["non_embedding"]:,} of them outside the embeddings.
+{how}
 
 {chr(10).join(roles)}
 

@@ -128,19 +128,19 @@ class Study(OfRecipe, Overwriting, Launched, Together, Quietly, Verb[Path]):
 class ImportRun(Quietly, Verb[Path]):
     """Bring a run of another trainer into the store, by its log.
 
-    Then `ls`, `report`, `fit` and `evaluate` read it as one of ours. Roles are declared: languages
-    of the mixture that the base does not know are learned, the others replayed.
-    Returns the run's directory.
+    Then `ls`, `report`, `fit` and `evaluate` read it as one of ours. Of a run that was handed over
+    all is known. Of another, roles are declared: languages of the mixture that the base does not
+    know are learned, the others replayed. Returns the run's directory.
     """
 
     work = "imports:import_run"
     folder: Path | str = argument(FOLDER)
     _: KW_ONLY
     mixture: Mapping[str, object] | Sequence[str] = option(
-        "Share of the run's tokens.", metavar="LANG=SHARE", many=True
+        "Share of the run's tokens.", metavar="LANG=SHARE", many=True, default=()
     )
-    held_out: Path | str = option(
-        "Folder with the held-out text, by language.", FOLDER, names=("--held-out",)
+    held_out: Path | str | None = option(
+        "Folder with the held-out text, by language.", FOLDER, default=None
     )
     name: str | None = option("Of the run (that of FOLDER).", metavar="NAME", default=None)
     base: str | None = option("Run or folder it continued.", metavar="MODEL", default=None)
@@ -156,7 +156,9 @@ class ImportRun(Quietly, Verb[Path]):
     batch: str | None = option(
         "Tokens of a step, where the log does not count them.", metavar="AMOUNT", default=None
     )
-    context: str = option("Tokens of a sample.", metavar="AMOUNT", default="2048 tokens")
+    context: str | None = option(
+        "Tokens of a sample.", metavar="AMOUNT", shown="2048 tokens", default=None
+    )
     model: Path | str | None = option(
         "Folder of the trained model, where FOLDER has none.", FOLDER, default=None
     )

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 from dataclasses import asdict, dataclass
+from math import inf
 from typing import Any
 
 from tongues.core.errors import Caution
@@ -34,6 +35,7 @@ class Checked:
     machine: Machine
     processes: int  # of each run
     hub: tuple[HubModel, ...] = ()  # bases that are there
+    room: float = inf  # bytes on disk that are free, or of this recipe
 
     @property
     def all(self) -> tuple[tuple[RunPlan, Derived], ...]:
@@ -61,9 +63,16 @@ class Checked:
         return kept + sum(sorted(passing, reverse=True)[: self.at_once])
 
     @property
+    def amounts(self) -> dict[str, str]:
+        """What it needs on disk, and what there is."""
+        return {"needs": show_bytes(self.disk), "free": show_bytes(round(self.room))}
+
+    @property
     def cautions(self) -> tuple[Caution, ...]:
         """What is allowed and likely to be a mistake."""
         questioned = (*self.work.cautions, *self._few_steps())
+        if self.disk > self.room:
+            questioned = (*questioned, Caution("disk", words.DISK.format(**self.amounts)))
         if any(one.code == "unusual_learning_rate" for one in questioned):
             return questioned
         by_shape: dict[str, Caution] = {}

@@ -1,5 +1,6 @@
 """Look for every mistake in a recipe before work starts; the first ends it."""
 
+import math
 import os
 from collections.abc import Sequence
 from dataclasses import replace
@@ -100,11 +101,11 @@ def check_recipe(
     workers = max(1, workers // each.processes)
     at_once = min((many and many.workers) or workers, len(pairs)) if many else 1
     later, first = pairs[len(sweep) :], pairs[: len(sweep)]
-    checked = Checked(work, later, first, at_once, round(disk), machine, each.processes, hub)
-    if here:
+    room = math.inf if machine.elsewhere else _room(workspace, recipe.name)
+    checked = Checked(work, later, first, at_once, round(disk), machine, each.processes, hub, room)
+    if here and training:
         _check_memory(checked, each)
-    if not machine.elsewhere:
-        _check_disk(checked, workspace, recipe.name)
+    check_disk(replace(checked, runs=(), sweep=()))  # what `prepare` writes
     return checked
 
 
@@ -185,16 +186,20 @@ def _check_memory(checked: Checked, each: Machine) -> None:
     raise UserError(what, where=largest.name, hint=hint)
 
 
-def _check_disk(checked: Checked, workspace: Path, name: str) -> None:
+def check_disk(checked: Checked) -> None:
+    """A UserError where the disk is too small for all that is written."""
+    if checked.disk > checked.room:
+        what = words.DISK.format(**checked.amounts)
+        raise UserError(what, where=str(checked.work.workspace), hint=words.LESS_DISK)
+
+
+def _room(workspace: Path, name: str) -> int:
+    """Bytes that are free where a workspace is, and those that a recipe has there already."""
     check_writable(workspace / "runs")
     place = workspace.absolute()
     while not place.exists():
         place = place.parent
     volume = os.statvfs(place)
-    free = volume.f_bavail * volume.f_frsize
     folders = (workspace / kind / name for kind in ("corpus", "tokens", "runs"))
     files = (path for folder in folders for path in folder.rglob("*") if path.is_file())
-    there = sum(path.stat().st_size for path in files)
-    if checked.disk > free + there:
-        amounts = {"needs": show_bytes(checked.disk - there), "free": show_bytes(free)}
-        raise UserError(words.DISK.format(**amounts), where=str(workspace), hint=words.LESS_DISK)
+    return volume.f_bavail * volume.f_frsize + sum(path.stat().st_size for path in files)

@@ -27,7 +27,7 @@ TOGETHER_HERE = "{at_once} at a time, the runs need {needs} of memory; this mach
 ELSEWHERE = (
     "{fits}; for a run on other machines check with `--gpu`, such as `--gpu {gpu} --gpus {count}`"
 )
-DISK = "needs {needs} of disk; {free} are free"
+DISK = "needs {needs} of disk; there are {free} for it"
 LESS_DISK = (
     "make room, set another `--workspace`, keep fewer `train.milestones`, or train fewer or "
     "smaller runs"

@@ -21,8 +21,12 @@ def step_of_evaluation(evaluation: "Evaluation", workspace: Path) -> Step:
     from tongues.experts.ensemble.places import resolve_model
 
     chosen = chosen_models(evaluation)
-    name = next(iter([*chosen, *(model.name for model in evaluation.models)]))
-    kind, folder, plain, _ = resolve_model(name, workspace)
+    names = [*chosen, *(model.name for model in evaluation.models)]
+    places = ((name, resolve_model(name, workspace)) for name in names)
+    name, place = next((one for one in places if one[1][0] != "folder"), (names[0], None))
+    if place is None:  # folders alone
+        return next_step("undecided", workspace, model=Path(name), name=name)
+    kind, folder, plain, _ = place
     if kind == "run":
         return step_of_evaluated(read_run(folder), folder, evaluation, workspace)
     if kind == "ensemble" and name in chosen:

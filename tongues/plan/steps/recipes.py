@@ -30,7 +30,7 @@ from tongues.recipe import (
     show_recipe,
     training_verb,
 )
-from tongues.runs.record import PLANS, RECIPE, find_runs
+from tongues.runs.record import PLANS, RECIPE, find_runs, read_run
 from tongues.text import check_text
 from tongues.text.tokens import check_tokens, runs_trained_on
 from tongues.text.tokens.fitting import check_spelling
@@ -53,7 +53,7 @@ def steps_in(workspace: Path) -> list[Step]:
             own, words = under_own_name(recipe, [path], workspace)
             step = _step(own, words, workspace, evaluated, recipe)
             if isinstance(own, Recipe):
-                seen.add(folder := workspace / "runs" / results_name(own))
+                seen.add(folder := _runs_of(own, workspace))
                 since = max(since, last_trained(folder))
         except UserError as error:
             if not _MEANT.search(path.read_text(encoding="utf-8", errors="replace")):
@@ -116,7 +116,7 @@ def _step(
         return begin(state, workspace, why=error.what)
     if not isinstance(recipe, Recipe):
         return next_step("text_alone", folder=workspace / "corpus" / recipe.corpus)
-    folder = workspace / "runs" / results_name(recipe)
+    folder = _runs_of(recipe, workspace)
     train = f"tongues {training_verb(recipe)} {shlex.join(words)}{in_workspace(workspace)}"
     state = "other_run" if renamed else "not_trained"
     if recipe.experts:
@@ -130,6 +130,14 @@ def _step(
         return begin(state, Path(), train=train)
     step = step_of_unfinished(folder, train) or _added(recipe, train, workspace)
     return step or step_of_runs(folder, workspace, evaluated, train)
+
+
+def _runs_of(recipe: Recipe, workspace: Path) -> Path:
+    """Where its runs are; another trainer's of it, where that was imported and ours is not."""
+    own = workspace / "runs" / results_name(recipe)
+    others = [] if is_run(own) else sorted(own.parent.glob(f"{own.name}-*/run.json"))
+    imported = (file.parent for file in others if "trainer" in (read_run(file.parent).engine or {}))
+    return next(imported, own)
 
 
 def _step_of_experts(

@@ -14,7 +14,7 @@ from tongues.use.export.base import ReadyRun
 Form = Literal["packed", "shards", "documents"]
 
 PLACES = {"base": "base", "data": "data", "held_out": "held_out", "out": "out"}  # in the folder
-NODES = 4  # of the example for several
+_GPUS, _NODE = 32, 8  # of the example for several nodes, and of each; chosen
 _MICRO = 4096  # tokens that a GPU computes at a time, until its user says more; chosen
 _CLIP = 1.0  # norm of a gradient, as in our own steps
 
@@ -39,16 +39,26 @@ class Handover:
     base_languages: tuple[str, ...]
     held_out: tuple[str, ...]  # languages with held-out text
     evaluate_every: int  # steps
+    half: bool  # whether products may be bfloat16
     padded: bool = True  # whether padding has a token of its own
 
     def values(self) -> dict[str, Any]:
         """For templates, with what follows and what all runs have."""
         own = {name: getattr(self, name) for name in self.__dataclass_fields__}
         optimizer = {"beta1": BETAS[0], "beta2": BETAS[1], "epsilon": EPSILON, "clip": _CLIP}
-        more: dict[str, float] = {"accumulated": self.samples // self.micro_samples, "nodes": NODES}
+        accumulated = self.samples // self.micro_samples
+        gpus = several_gpus(accumulated)
+        more: dict[str, float] = {"accumulated": accumulated, "of_each": accumulated // gpus}
+        more |= {"nodes": -(-gpus // _NODE), "gpus": min(gpus, _NODE)}
         more |= {"width": self.context + 1, "batch": self.samples * self.context}
         more["lowest"] = self.final * self.learning_rate
         return own | optimizer | more | PLACES
+
+
+def several_gpus(micro_batches: int) -> int:
+    """The most GPUs of whole nodes, or of a part of one, that share a step's micro-batches."""
+    counts = [*range(1, _NODE), *range(_NODE, _GPUS + 1, _NODE)]
+    return max(count for count in counts if micro_batches % count == 0)
 
 
 class Recipient:
@@ -64,6 +74,7 @@ class Recipient:
     labels: ClassVar[bool] = False  # whether its samples come with labels and a mask
     schedules: ClassVar[tuple[str, ...]] = ("cosine", "linear", "wsd")
     families: ClassVar[tuple[str, ...]] = ()  # of bases that it trains; none: any
+    divided: ClassVar[str] = "On several GPUs it divides the batch by itself."
 
     def values(self, run: Handover) -> dict[str, str]:
         """Of its template, besides those of the run."""
@@ -83,9 +94,9 @@ class _Form(Template):
     delimiter = "@"
 
 
-def filled(template: Path, values: Mapping[str, Any]) -> str:
+def filled(template: str, values: Mapping[str, Any]) -> str:
     """A template with its values."""
-    return _Form(template.read_text(encoding="utf-8")).substitute(values)
+    return _Form(template).substitute(values)
 
 
 def handover(ready: ReadyRun, engine: type[Recipient]) -> Handover:
@@ -125,4 +136,5 @@ def handover(ready: ReadyRun, engine: type[Recipient]) -> Handover:
         base_languages=plan.roles.base_languages,
         held_out=tuple(settings.eval_languages or ready.here.tokens.languages),
         evaluate_every=max(1, derived.steps // settings.num_evals),
+        half=settings.precision != "float32",
     )

@@ -9,11 +9,12 @@ from tongues.core.pages import CARD, Items, Table, as_markdown
 from tongues.core.ranks import Say
 from tongues.core.terminal import Show
 from tongues.models.folders import read_config
+from tongues.runs.record import HANDED
 from tongues.text.tokens import Tokens, load_tokenizer, vocabulary_size
 from tongues.text.tokens.frame import TextFrame
 from tongues.train.export import new_folder
 from tongues.train.transplant import held_out_texts
-from tongues.use.engines.engine import NODES, PLACES, Handover, Recipient, filled, handover
+from tongues.use.engines.engine import PLACES, Handover, Recipient, filled, handover
 from tongues.use.engines.kinds import TEMPLATES
 from tongues.use.engines.samples import link_shards, write_documents, write_packed
 from tongues.use.export.base import ReadyRun, write_base
@@ -88,10 +89,16 @@ def _write_settings(
     ready: ReadyRun, run: Handover, engine: Recipient, folder: Path, name: str
 ) -> None:
     """Its settings, how to start it on several nodes, and what to know."""
-    values = run.values() | engine.values(run) | {"command": engine.start_many}
-    (folder / engine.settings).write_text(filled(engine.template, values), encoding="utf-8")
-    for file in _CLUSTERS:
-        (folder / file).write_text(filled(TEMPLATES / f"{file}.txt", values), encoding="utf-8")
+    values = run.values() | engine.values(run)
+    values["command"] = filled(engine.start_many, values)
+    facts = {"name": f"{run.name}-{engine.name}", "mixture": run.shares}
+    facts |= {"base_languages": run.base_languages}
+    facts |= {name: f"{values[name]} tokens" for name in ("batch", "context")}
+    write_json(folder / HANDED, facts)
+    templates = {file: TEMPLATES / f"{file}.txt" for file in _CLUSTERS}
+    for file, template in (templates | {engine.settings: engine.template}).items():
+        text = filled(template.read_text(encoding="utf-8"), values)
+        (folder / file).write_text(text, encoding="utf-8")
     form = {
         "packed": f"{run.steps * run.samples:,} samples of {run.context} tokens, in their order",
         "shards": "tokens in Megatron's layout; `blend.json` has the shares",
@@ -101,20 +108,20 @@ def _write_settings(
         {"here": "`data/`", "is": form},
         {"here": "`held_out/`", "is": "text that is never trained on, by language"},
         {"here": f"`{engine.settings}`", "is": "the settings"},
-        {"here": "`slurm.sh`, `sky.yaml`", "is": f"to start it on {NODES} nodes of 8 GPUs"},
+        {"here": "`slurm.sh`, `sky.yaml`", "is": "to start it on several GPUs"},
+        {"here": f"`{HANDED}`", "is": "what `tongues import` reads of the run"},
     ]
     values |= {
         "summary": engine.summary,
         "engine": engine.name,
         "start": engine.start,
+        "divided": engine.divided,
         "here": name,
         "contents": as_markdown([Table.of(rows)]),
         "limits": as_markdown([Items([*_limits(ready), *engine.limits(run)])]),
-        "mixture": " ".join(f"--mixture {lang}={x:.6g}" for lang, x in run.shares.items()),
-        "known": " ".join(f"--base-language {lang}" for lang in run.base_languages),
     }
-    text = filled(TEMPLATES / "README.md.txt", values)
-    (folder / CARD).write_text(text, encoding="utf-8")
+    text = (TEMPLATES / "README.md.txt").read_text(encoding="utf-8")
+    (folder / CARD).write_text(filled(text, values), encoding="utf-8")
 
 
 def _limits(ready: ReadyRun) -> list[str]:

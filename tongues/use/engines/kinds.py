@@ -4,13 +4,17 @@ import json
 from pathlib import Path
 from typing import Any, ClassVar
 
-from tongues.use.engines.engine import ENGINES, NODES, PLACES, Form, Handover, Recipient
+from tongues.use.engines.engine import ENGINES, PLACES, Form, Handover, Recipient
 
 TEMPLATES = Path(__file__).parent / "templates"
 _TORCHRUN = "torchrun --nproc-per-node gpu"
-_MEET = f"--nnodes {NODES} --nproc-per-node gpu $RENDEZVOUS"
+_MEET = "--nnodes @nodes --nproc-per-node gpu $RENDEZVOUS"
 _MANY = f"torchrun {_MEET}"
 _TITAN = "torchtitan.train --module settings --config recipe"
+_DIVIDE = (
+    "On several GPUs, divide `gradient_accumulation_steps` in `config.yaml` by their number; "
+    "`slurm.sh` and `sky.yaml` do."
+)
 _DECAY = "Weight decay is on embeddings, too."
 _ONE = "It scores the held-out text of all languages as one; `tongues evaluate` scores each."
 
@@ -75,7 +79,10 @@ class LlamaFactory(_OfTransformers):
     template: ClassVar[Path] = TEMPLATES / "llamafactory.yaml.txt"
     settings: ClassVar[str] = "config.yaml"
     start: ClassVar[str] = "llamafactory-cli train config.yaml"
-    start_many: ClassVar[str] = f"NNODES={NODES} FORCE_TORCHRUN=1 {start}"
+    start_many: ClassVar[str] = (
+        f"NNODES=@nodes FORCE_TORCHRUN=1 {start} gradient_accumulation_steps=@of_each"
+    )
+    divided: ClassVar[str] = _DIVIDE
 
     def values(self, run: Handover) -> dict[str, str]:
         """The schedule."""
@@ -98,7 +105,10 @@ class Axolotl(_OfTransformers):
     template: ClassVar[Path] = TEMPLATES / "axolotl.yaml.txt"
     settings: ClassVar[str] = "config.yaml"
     start: ClassVar[str] = "axolotl train config.yaml"
-    start_many: ClassVar[str] = f"{start} --launcher torchrun -- {_MEET}"
+    start_many: ClassVar[str] = (
+        f"{start} --gradient-accumulation-steps=@of_each --launcher torchrun -- {_MEET}"
+    )
+    divided: ClassVar[str] = _DIVIDE
     labels: ClassVar[bool] = True
 
     def values(self, run: Handover) -> dict[str, str]:
@@ -106,11 +116,14 @@ class Axolotl(_OfTransformers):
         schedule = self.schedule(run)
         schedule = {"lr_scheduler": schedule.pop("lr_scheduler_type")} | schedule
         texts = [f"  - path: {PLACES['data']}/validation_{lang}" for lang in run.held_out]
-        return {"schedule": _lines(schedule), "texts": "\n".join(texts)}
+        precision = {"bf16": "auto" if run.half else "false"}
+        return precision | {"schedule": _lines(schedule), "texts": "\n".join(texts)}
 
     def limits(self, run: Handover) -> list[str]:
-        """It has one loss for all held-out text."""
-        return [*super().limits(run), *([_ONE] if len(run.held_out) > 1 else [])]
+        """It has one loss for all held-out text, and weights of the type that it computes in."""
+        weights = "Where a GPU has bfloat16, weights have it, too: `bf16: false` keeps float32."
+        found = [*super().limits(run), *([weights] if run.half else [])]
+        return [*found, *([_ONE] if len(run.held_out) > 1 else [])]
 
 
 @ENGINES.add
@@ -175,6 +188,11 @@ class AutoModelSettings(_OfMegatron):
     settings: ClassVar[str] = "config.yaml"
     start: ClassVar[str] = "automodel config.yaml"
     start_many: ClassVar[str] = f"{_MANY} -m nemo_automodel.cli.app config.yaml"
+
+    def limits(self, run: Handover) -> list[str]:
+        """What it computes in."""
+        alone = "Weights are float32, products bfloat16; on one GPU those are float32, too."
+        return [*super().limits(run), alone]
 
     def values(self, run: Handover) -> dict[str, str]:
         """The schedule and the held-out texts."""

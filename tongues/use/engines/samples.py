@@ -4,7 +4,6 @@ import json
 import os
 import shutil
 from collections.abc import Iterator, Mapping, Sequence
-from itertools import chain, islice
 from pathlib import Path
 
 import numpy as np
@@ -22,7 +21,7 @@ from tongues.train.step import cut_windows
 from tongues.use.engines.engine import PLACES, Handover
 from tongues.use.export.base import ReadyRun
 
-_FILE = 2**26  # tokens of a file: 256 MiB
+_ARROW = "data-00000-of-00001.arrow"
 _UNSCORED = -100  # PyTorch's label of what has no loss
 _SPLITS: tuple[Split, Split] = ("train", "valid")
 
@@ -41,40 +40,34 @@ def write_packed(ready: ReadyRun, run: Handover, folder: Path, show: Show, *, la
 
     data = folder / PLACES["data"]
     splits = ["train", *(f"validation_{lang}" for lang in run.held_out)]
-    _write_rows(data / "train", steps(), run.steps * run.samples, labels)
+    _write_rows(data / "train", steps(), labels)
     tokens, most = ready.here.tokens, ready.plan.settings.eval_tokens
     for lang in run.held_out:
         text = tokens.valid(lang)
         windows = cut_windows(text, tokens.token_bytes, run.context, most, tokens.frame).windows
-        _write_rows(data / f"validation_{lang}", iter([windows.numpy()]), len(windows), labels)
+        _write_rows(data / f"validation_{lang}", iter([windows.numpy()]), labels)
     write_json(data / "dataset_dict.json", {"splits": splits})
 
 
-def _write_rows(folder: Path, batches: Iterator[np.ndarray], rows: int, labels: bool) -> None:
-    """Rows of token ids as Arrow files of about 256 MiB."""
+def _write_rows(folder: Path, batches: Iterator[np.ndarray], labels: bool) -> None:
+    """Rows of token ids as an Arrow file, of which readers map what they need."""
     folder.mkdir(parents=True)
-    first = next(batches)
-    batches, width = chain([first], batches), first.shape[1]
-    each = max(1, _FILE // first.size) * len(first)  # rows of a file: whole batches
-    count = -(-rows // each)
-    names = [f"data-{n:05}-of-{count:05}.arrow" for n in range(count)]
     types = {"input_ids": pa.int32()}
     types |= {"labels": pa.int32(), "attention_mask": pa.int8()} if labels else {}
     schema = pa.schema({name: pa.list_(kind) for name, kind in types.items()})
-    for name in names:
-        with pa.OSFile(str(folder / name), "wb") as file, pa.ipc.new_stream(file, schema) as out:
-            for batch in islice(batches, each // len(first)):
-                ids = batch.astype(np.int32)
-                scored = np.concatenate([np.full_like(ids[:, :1], _UNSCORED), ids[:, 1:]], axis=1)
-                columns = [ids, scored, np.ones_like(ids, np.int8)][: len(types)]
-                ends = pa.array(np.arange(len(batch) + 1, dtype=np.int32) * width)
-                flat = [pa.array(column.reshape(-1)) for column in columns]
-                lists = [pa.ListArray.from_arrays(ends, column) for column in flat]
-                out.write_batch(pa.record_batch(lists, schema))
+    with pa.OSFile(str(folder / _ARROW), "wb") as file, pa.ipc.new_stream(file, schema) as out:
+        for batch in batches:
+            ids = batch.astype(np.int32)
+            scored = np.concatenate([np.full_like(ids[:, :1], _UNSCORED), ids[:, 1:]], axis=1)
+            columns = [ids, scored, np.ones_like(ids, np.int8)][: len(types)]
+            ends = pa.array(np.arange(len(batch) + 1, dtype=np.int32) * batch.shape[1])
+            flat = [pa.array(column.reshape(-1)) for column in columns]
+            lists = [pa.ListArray.from_arrays(ends, column) for column in flat]
+            out.write_batch(pa.record_batch(lists, schema))
     numbers = {name: {"dtype": str(kind), "_type": "Value"} for name, kind in types.items()}
     features = {name: {"feature": kind, "_type": "Sequence"} for name, kind in numbers.items()}
     write_json(folder / "dataset_info.json", {"features": features})
-    state = {"_data_files": [{"filename": name} for name in names], "_split": None}
+    state = {"_data_files": [{"filename": _ARROW}], "_split": None}
     state |= {"_fingerprint": folder.name, "_format_type": None, "_format_kwargs": {}}
     state |= {"_format_columns": None, "_output_all_columns": False}
     write_json(folder / "state.json", state)

@@ -88,6 +88,9 @@ def write_base(ready: ReadyRun, workspace: Path, folder: Path, dtype: str | None
     del setup, embeddings
     own = model_folder(base)
     store_folder(folder, dtype, own, say)
+    if not here.token_map:
+        return  # the base itself
+    say("scoring held-out text before and after")
     found = held_out_text(here.tokens, here.tokens.languages, workspace, most=_SCORED)
     texts = {
         lang: [replace(one, text=one.text[:_SCORED]) for one in documents]

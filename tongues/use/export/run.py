@@ -138,7 +138,7 @@ def until(record: Run, step: int) -> Run:
     share = step / record.steps
     return replace(
         record,
-        run=f"{record.run}, step {step} of {record.steps}",
+        run=f"{record.run}, step {step} of {record.steps}" if step else record.run,
         tokens=record.tokens * step // record.steps,
         flops=record.flops * share,
         epochs={lang: times * share for lang, times in record.epochs.items()},

@@ -25,12 +25,17 @@ from tongues.text.tokens.fertility import measure
 from tongues.text.tokens.tokenizer import load_tokenizer
 from tongues.train.base import base_fingerprint, find_base, model_folder
 from tongues.use.imports.log import LoggedHeldOut, TrainerLog, read_log
-from tongues.use.imports.schedule import read_schedule
+from tongues.use.imports.schedule import read_schedule, shown_from
 
 _SAMPLE = 1_000_000  # characters of a language, for its bytes per token
 _ALL = 1e-6  # by which shares may miss one in all
-_RATES = "its learning rates to come are taken as {schedule}, to {min_learning_rate} of the peak"
+_GOES_ON = "it is not at its end: import it again as it goes on"
+_RATES = (
+    "`tongues ls` forecasts its end; its learning rates to come are taken as {schedule}, to "
+    "{min_learning_rate} of the peak"
+)
 _NO_RATES = "its learning rates so far are of no schedule here, so its end is not forecast"
+_WARM = "it is in its warm-up, or just behind: its end is forecast from step {step:,}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,7 +96,7 @@ def import_run(folder: Path, declared: Declared, workspace: Path, say: Say) -> P
         for row in _evaluations(log, declared, run, anatomy, languages, bytes_per_token):
             append_line(aside / "evals.jsonl", row)
         append_line(aside / "timing.jsonl", {"step": log.step, "seconds": log.seconds or 0.0})
-        if run.status == "finished" and newest == log.checkpoints.get(log.step):
+        if run.status != "finished" or newest == log.checkpoints.get(log.step):
             (aside / "model").symlink_to(newest.resolve(), target_is_directory=True)
     for line in _told(log, run, directory):
         say(line)
@@ -255,8 +260,10 @@ def _told(log: TrainerLog, run: Run, directory: Path) -> Iterator[str]:
     """What came in, and what is missing in it."""
     yield f"{run.run}: {run.roles}; {log.step:,} of {log.steps:,} steps by {log.trainer}"
     if run.status != "finished":
-        yield "it is not at its end: import it again as it goes on; `tongues ls` forecasts its end"
-        yield (_RATES if "schedule" in run.settings else _NO_RATES).format(**run.settings)
+        yield _GOES_ON
+        told = _WARM if log.step < (first := shown_from(log.losses)) else _NO_RATES
+        told = _RATES if "schedule" in run.settings else told
+        yield told.format(step=first, **run.settings)
     elif not (directory / "model").exists():
         yield "its last checkpoint is not there, so `evaluate` and `export` cannot open it"
     if not log.held_out:

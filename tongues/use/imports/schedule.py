@@ -16,6 +16,14 @@ _LEAST, _BELOW = 0.005, 0.05  # of the peak, as good as 0; below 0 at the end: a
 _STARTS = 20  # of the fall, between the logged rate that is highest and the one before; chosen
 
 
+def shown_from(losses: Sequence[LoggedStep]) -> int:
+    """The first step from which enough rates behind the peak show a schedule, as it is logged."""
+    logged = [(x.learning_rate, x.step) for x in losses if x.learning_rate is not None]
+    peak = max(range(len(logged)), key=lambda n: logged[n][0], default=0)
+    every = logged[-1][1] - logged[-2][1] if len(logged) > 1 else 1
+    return logged[peak][1] + (_FEWEST - 1) * every if logged else 0
+
+
 def read_schedule(losses: Sequence[LoggedStep], steps: int) -> dict[str, str]:
     """Settings of our `train` section that give these rates; none where no schedule does.
 

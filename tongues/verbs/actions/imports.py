@@ -1,24 +1,63 @@
 """Runs of other trainers, into the store."""
 
+from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 from tongues.core.errors import UserError
+from tongues.core.files import read_json
 from tongues.core.quantities import Share, Tokens
 from tongues.plan.budget import read_as
 from tongues.recipe.base import NAME
+from tongues.runs.record import HANDED
 from tongues.use.imports import run as imports
 from tongues.verbs.recipes import ImportRun
 from tongues.verbs.shared import Voice, existing_folder, listed, pairs
+
+# What the trainer was handed, and so is no other thing afterwards; as `Declared` calls it.
+_FACTS = {"mixture": "shares", "base_languages": "base_languages"}
+_FACTS |= {"batch": "batch", "context": "context"}
 
 
 def import_run(asked: ImportRun) -> Path:
     """Write the run into the store; returns its directory."""
     folder = existing_folder(asked.folder)
+    facts = _handed(folder)
+    missing = {key: value for key, value in facts.items() if not getattr(asked, key)}
+    declared = _declared(replace(asked, **missing), folder)
+    handed = _declared(replace(asked, **facts), folder)
+    for key, field in _FACTS.items():
+        if getattr(declared, field) != getattr(handed, field):
+            what = f"{HANDED} of the folder says {facts[key]}"
+            where = f"--{key.removesuffix('s').replace('_', '-')}"
+            raise UserError(what, where=where, hint="leave it out, or change it there")
+    workspace = Path(asked.workspace)
+    return imports.import_run(folder, declared, workspace, Voice(asked.quiet).say)
+
+
+def _handed(folder: Path) -> dict[str, Any]:
+    """What `export --for` wrote of the run, in the folder or above it; nothing where it did not."""
+    places = [folder.resolve(), *folder.resolve().parents]
+    if (place := next((x for x in places if (x / HANDED).is_file()), None)) is None:
+        return {}
+    try:
+        written = read_json(place / HANDED)
+        facts = {key: written[key] for key in ("name", *_FACTS)}
+    except (ValueError, KeyError, TypeError) as error:
+        what, hint = f"is damaged ({error!r})", "export the recipe again"
+        raise UserError(what, where=str(place / HANDED), hint=hint) from None
+    return facts | {"base": str(place / "base"), "held_out": place / "held_out"}
+
+
+def _declared(asked: ImportRun, folder: Path) -> imports.Declared:
+    if not asked.mixture or asked.held_out is None:
+        hint = f"only folders of `tongues export --for` say them, in {HANDED}"
+        raise UserError("are to be named", where="--mixture and --held-out", hint=hint)
     name = asked.name or folder.resolve().name
     if not all(map(NAME.match, name.split("/", 1))):
         hint = "name it with `--name`, such as `sw` or `study/sw`"
         raise UserError(f"`{name}` cannot be the name of a run", where="--name", hint=hint)
-    declared = imports.Declared(
+    return imports.Declared(
         name=name,
         shares={
             lang: read_as(Share, share, f"--mixture {lang}")
@@ -29,12 +68,10 @@ def import_run(asked: ImportRun) -> Path:
         base_languages=tuple(listed(asked.base_languages)),
         texts=dict(_split(pairs(asked.text_of), "--text-of")),
         batch=None if asked.batch is None else read_as(Tokens, asked.batch, "--batch"),
-        context=read_as(Tokens, asked.context, "--context"),
+        context=read_as(Tokens, asked.context or "2048 tokens", "--context"),
         model=None if asked.model is None else existing_folder(asked.model),
         seed=asked.seed,
     )
-    workspace = Path(asked.workspace)
-    return imports.import_run(folder, declared, workspace, Voice(asked.quiet).say)
 
 
 def _split(words: list[str], where: str) -> list[tuple[str, str]]:

@@ -205,7 +205,7 @@ def _export_recipe(asked: Export) -> Path:
     if loaded.study or loaded.pilot or loaded.experts:
         what = "is a recipe of many runs, and one is exported"
         raise UserError(what, where=asked.model, hint="name a recipe without such a section")
-    checked = check_recipe(open_work(loaded, workspace), here=False)
+    checked = check_recipe(open_work(loaded, workspace), here=False, training=False)
     check_tokens(loaded, workspace)
     from tongues.use.export.base import export_base, ready_run
 

@@ -30,6 +30,7 @@ from tongues.plan.budget import read_as, read_number
 from tongues.plan.question import read_target
 from tongues.plan.recipe import recipe_name, replay_language
 from tongues.plan.words import WRITTEN, draft_lines
+from tongues.recipe.base import NAME
 from tongues.recipe.foreign import ForeignRecipe
 from tongues.recipe.loading import read_other
 from tongues.runs.tables import read_table
@@ -120,8 +121,9 @@ def draft(asked: verb.New) -> Draft:
         question = with_files(question, (tag,), Path(text), f"--text {text}")
         replays = question.replayed is not None
     question = _measured(question if replays else replace(question, replay=0.0))
-    made = _draft_of(make_plan(question, sample=_sample_of(question)), asked.out)
-    return replace(made, lines=(other.taken, *made.lines)) if other else made
+    named = Path(asked.out).stem if other and asked.out else ""  # as their own files are
+    made = _draft_of(make_plan(question, sample=_sample_of(question)), asked.out, named)
+    return replace(made, lines=(*other.lines, *made.lines)) if other else made
 
 
 def _taken(asked: verb.New, other: ForeignRecipe, beside: Path) -> verb.New:
@@ -136,13 +138,13 @@ def _taken(asked: verb.New, other: ForeignRecipe, beside: Path) -> verb.New:
     )
 
 
-def _draft_of(plan: Plan, out: Path | str | None) -> Draft:
-    """The recipe of a plan and its lines; written to `out` with the plan next to it, if named.
+def _draft_of(plan: Plan, out: Path | str | None, named: str = "") -> Draft:
+    """The recipe of a plan and its lines; written to `out` with the plan next to it, if given.
 
-    The base's tokenizer is tried on the text that is on this disk.
+    The base's tokenizer is tried on the text that is on this disk. named: its name, if it can be.
     """
     option, question, trial = plan.decision.option, plan.question, None
-    usual = recipe_name(option, question.languages)
+    usual = named if NAME.match(named) else recipe_name(option, question.languages)
     folder = option.base and option.base.tokenizer_folder
     if folder and len(question.targets) == 1 and question.targets[0].sample:
         texts = (*question.targets, *([question.replayed] if question.replayed else []))

@@ -14,7 +14,7 @@ from tongues.core.hardware import Machine, find_gpu
 from tongues.core.launch import check_ranks, in_processes, launcher_kind, open_launcher
 from tongues.core.quantities import counted, show_bytes
 from tongues.core.ranks import interrupts_noted
-from tongues.plan.check import Checked, check_recipe
+from tongues.plan.check import Checked, check_disk, check_recipe
 from tongues.recipe import Recipe, load_recipe, load_text_recipe, show_recipe
 from tongues.text.tokens import check_tokens, prepare_tokens
 from tongues.train import RunPlan
@@ -171,5 +171,6 @@ def check_prepared(work: Work, launcher: str = "local", processes: int | None = 
     """
     here = launcher_kind(launcher).here
     checked = check_recipe(work, processes=processes or 1, here=here)
+    check_disk(checked)
     check_tokens(work.recipe, work.workspace)
     return checked

@@ -74,7 +74,7 @@ class Draft:
         write_text(out, self.recipe)
         lines = "\n".join(f"- {line}" for line in self.lines)
         title = f"# Plan of {out.name}, {date.today().isoformat()}"
-        more = as_markdown(plan_answer(self.plan))
+        more = as_markdown(plan_answer(self.plan)[1:])  # its first block has the lines again
         write_text(out.with_suffix(".plan.md"), f"{title}\n\n{lines}\n\n{more}".rstrip() + "\n")
         write_json(out.with_suffix(".plan.json"), self.to_json())
 
