@@ -176,21 +176,21 @@ def test_a_public_name_means_one_thing() -> None:
 # who adds says what leaves. The aim: 46,000 of the package, 34,000 of tests, 32,000 words of docs.
 BUDGETS = {
     "core": 4_647,
-    "recipe": 1_557,
-    "runs": 1_358,
+    "recipe": 1_568,
+    "runs": 1_359,
     "laws": 4_547,
     "languages": 1_176,
-    "text": 7_576,
+    "text": 7_537,
     "models": 1_694,
-    "train": 7_995,
+    "train": 7_998,
     "experts": 4_879,
     "evaluate": 4_093,
-    "plan": 3_299,
+    "plan": 3_241,
     "report": 3_591,
-    "use": 4_919,
-    "verbs": 3_539,
+    "use": 4_967,
+    "verbs": 3_581,
 }
-AROUND = {"tongues": 54_959, "tests": 40_050, "benchmarks": 10_349}
+AROUND = {"tongues": 54_967, "tests": 39_873, "benchmarks": 10_349}
 WORDS = 42_500  # of README and docs
 SLACK = 0.05  # beyond which a budget is lowered
 

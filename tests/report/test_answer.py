@@ -68,7 +68,8 @@ def test_the_first_numbers_are_of_the_first_target(made_findings: Findings):
         -lead.nats.value, abs=5e-3
     )
     assert float(replay.value.replace("−", "-")) == pytest.approx(kept.value, abs=5e-3)
-    assert rows[0.0].saved and saved.value == f"{100 * rows[0.0].saved.value:.0f} %"
+    measured = rows[0.0].saved
+    assert measured and saved.value == f"{100 * measured.value:.0f} %"
 
 
 def test_advice_names_the_way_and_how_sure_it_is(made_findings: Findings):

@@ -6,6 +6,7 @@ Every sentence is a template here; what is true is decided elsewhere.
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
+from tongues.core.beside import read_beside
 from tongues.core.quantities import counted, show_bytes
 from tongues.text.reading import type_of
 from tongues.text.signals import large_others
@@ -17,25 +18,9 @@ from tongues.text.summary import (
     faults_by_reason,
 )
 
-_READ = "{lang}: {documents} documents read, {size}"
-_KEPT = "{lang}: {documents} documents read, {size}; {kept} kept ({dropped})"
-_CAUTIONS = {
-    "unreadable_places": "{lang}: {places} ({reasons}; {lost}) could not be read; "
-    "see corpus/*/{lang}/*/faults.jsonl",
-    "passed_over": "{lang}: {files} passed over ({kinds})",
-    "other_language": "{lang}: {labelled} of {read} documents were identified as {label}; "
-    "is the tag right? If it is, `text.clean: {{languages: {{{lang}: {{language: off}}}}}}` "
-    "keeps them",
-    "markup": "{lang}: {marked_up} of the documents kept are full of HTML or XML; "
-    "`text.clean: {{markup: {markup}}}` drops them",
-    "unknown_language": "{lang}: the language identifier does not know it; {dropped}; "
-    "name a model in `text.identifier` that does",
-    "empty_source": "{lang}: `{title}` holds no document",
-    "other_languages_inside": "{lang}: {foreign:.1%} of the kept text is in other languages",
-}
+_SAID: dict[str, Any] = read_beside(__file__)
+
 _DROPPED = ("only documents in {} are dropped", "none is dropped")  # of an unknown language
-_ENCODING = "`text.files.{lang}.encoding` names another encoding"
-_PARAGRAPHS = "`text.files.{lang}.documents: paragraphs` makes documents of parts of a text file"
 # By why nothing is kept of a language: what is so, and what to do.
 _NOTHING = {
     "no_document": ("its sources hold no document", "name others"),
@@ -56,7 +41,7 @@ _NOTHING = {
 def selection_lines(summary: CorpusSummary) -> Iterator[str]:
     """What was read and kept of each language, and the cautions."""
     for lang, about in summary["languages"].items():
-        yield (_KEPT if about["dropped"] else _READ).format(
+        yield (_SAID["kept"] if about["dropped"] else _SAID["read"]).format(
             lang=lang,
             documents=about["read"]["documents"],
             size=show_bytes(about["read"]["bytes"]),
@@ -80,7 +65,7 @@ def caution_sentence(code: str, lang: str, about: LanguageSummary, title: str = 
     faults, aside = faults_by_reason(about), about["passed_over"]
     searched = ", ".join(sorted(large_others(lang)))
     label, labelled = next(iter(about["labels"].items()), ("", 0))
-    sentence = _CAUTIONS[code].format(
+    sentence = _SAID["cautions"][code].format(
         lang=lang,
         title=title,
         places=counted(sum(faults.values()), "place"),
@@ -117,6 +102,6 @@ def _what_helps(lang: str, samples: Sequence[Mapping[str, Any]]) -> list[str]:
     """What to do about files in another encoding, and about plain text too long for a document."""
     encoding = any(sample["reason"] == "bad encoding" for sample in samples)
     long = (type_of(each["source"]) for each in samples if each["reason"] == "too long")
-    advice = [_ENCODING] if encoding else []
-    advice += [_PARAGRAPHS] if any(kind and kind.name == "text" for kind in long) else []
+    advice = [_SAID["encoding"]] if encoding else []
+    advice += [_SAID["paragraphs"]] if any(kind and kind.name == "text" for kind in long) else []
     return [each.format(lang=lang) for each in advice]

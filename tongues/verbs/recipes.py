@@ -157,7 +157,7 @@ class ImportRun(Quietly, Verb[Path]):
         "Tokens of a step, where the log does not count them.", metavar="AMOUNT", default=None
     )
     context: str | None = option(
-        "Tokens of a sample.", metavar="AMOUNT", shown="2048 tokens", default=None
+        "Tokens of a sample (as handed, or 2048).", metavar="AMOUNT", default=None
     )
     model: Path | str | None = option(
         "Folder of the trained model, where FOLDER has none.", FOLDER, default=None

@@ -10,7 +10,7 @@ from tongues.core.hardware import USUAL_MFU, Cluster, Machine
 from tongues.core.hub import HubModel
 from tongues.core.quantities import counted, show_bytes, show_count
 from tongues.plan.budget import FEW_STEPS
-from tongues.plan.check import words
+from tongues.plan.check.words import CHECKED
 from tongues.recipe import LowRank
 from tongues.runs.record import KEPT_CHECKPOINTS
 from tongues.train import Derived, RunPlan
@@ -72,7 +72,7 @@ class Checked:
         """What is allowed and likely to be a mistake."""
         questioned = (*self.work.cautions, *self._few_steps())
         if self.disk > self.room:
-            questioned = (*questioned, Caution("disk", words.DISK.format(**self.amounts)))
+            questioned = (*questioned, Caution("disk", CHECKED["disk"].format(**self.amounts)))
         if any(one.code == "unusual_learning_rate" for one in questioned):
             return questioned
         by_shape: dict[str, Caution] = {}
@@ -82,7 +82,7 @@ class Checked:
                 usual *= LORA_RATE
             rate = derived.learning_rate
             if rate > _HIGH * usual:
-                what = words.HIGH_RATE.format(rate=rate, times=rate / usual, usual=usual)
+                what = CHECKED["high_rate"].format(rate=rate, times=rate / usual, usual=usual)
                 by_shape.setdefault(derived.anatomy.name, Caution("high_rate", what))
         return (*questioned, *by_shape.values())
 
@@ -92,7 +92,7 @@ class Checked:
             if derived.steps < FEW_STEPS:
                 steps = counted(derived.steps, "step")
                 known = {"steps": steps, "batch": derived.batch, "fewest": FEW_STEPS}
-                yield Caution("few_steps", words.FEW_STEPS.format(**known))
+                yield Caution("few_steps", CHECKED["few_steps"].format(**known))
 
     @property
     def evaluated(self) -> float:
@@ -118,12 +118,15 @@ class Checked:
         """What the runs take, about, by what it is: memory, disk, time and evaluation."""
         machine, gpu, hours = self.machine, self.machine.gpu, self.gpu_hours
         needs, has = show_bytes(self.memory), show_bytes(machine.memory)
-        template = words.MEMORY if machine.device == "cpu" else words.MEMORY_OF_GPUS
+        template = CHECKED["memory"] if machine.device == "cpu" else CHECKED["memory_of_gpus"]
         memory = template.format(needs=needs, has=has, at_once=self.at_once, machine=machine.name)
         rows = any(reads_rows(derived.anatomy, plan.settings) for plan, derived in self.all)
-        told = {"memory": memory + words.ROWS if rows else memory, "disk": show_bytes(self.disk)}
+        told = {
+            "memory": memory + CHECKED["rows"] if rows else memory,
+            "disk": show_bytes(self.disk),
+        }
         if gpu and hours:
-            told["time"] = words.TIME.format(
+            told["time"] = CHECKED["time"].format(
                 hours=hours,
                 mfu=USUAL_MFU,
                 cost=hours * gpu.price,
@@ -131,7 +134,7 @@ class Checked:
                 priced=gpu.priced,
             )
         if self.evaluated > _EVALUATED:
-            told["evaluation"] = words.EVALUATION.format(share=self.evaluated)
+            told["evaluation"] = CHECKED["evaluation"].format(share=self.evaluated)
         return told
 
     def rows(self) -> list[dict[str, str]]:

@@ -13,8 +13,8 @@ from tongues.core.hardware import LARGER_MACHINE, Machine, this_machine, visible
 from tongues.core.hub import commit_of, hub_model, is_hub_id
 from tongues.core.quantities import show_bytes, show_count
 from tongues.experts.plans import plan_rounds
-from tongues.plan.check import words
 from tongues.plan.check.checked import Checked
+from tongues.plan.check.words import CHECKED
 from tongues.recipe import Recipe
 from tongues.text import check_tag, check_text, text_bytes
 from tongues.text.tokens import load_tokenizer, vocabulary_size
@@ -175,11 +175,11 @@ def _check_memory(checked: Checked, each: Machine) -> None:
         if micro_batch_that_fits(*sizes):
             return  # training chooses the micro-batch
     on_cpu, fits = machine.device == "cpu", what_would_fit(settings, derived, each)
-    template = words.ON_GPUS
+    template = CHECKED["on_gpus"]
     if on_cpu:
         gpu, count = LARGER_MACHINE
-        fits = words.ELSEWHERE.format(fits=fits, gpu=gpu, count=count)
-        template = words.TOGETHER_HERE if checked.at_once > 1 else words.HERE
+        fits = CHECKED["elsewhere"].format(fits=fits, gpu=gpu, count=count)
+        template = CHECKED["together_here"] if checked.at_once > 1 else CHECKED["here"]
     amounts = {"needs": show_bytes(checked.memory), "has": show_bytes(machine.memory)}
     what = template.format(machine=machine.name, at_once=checked.at_once, **amounts)
     hint = fits if derived.memory > machine.memory else "lower `study.workers`"
@@ -189,8 +189,8 @@ def _check_memory(checked: Checked, each: Machine) -> None:
 def check_disk(checked: Checked) -> None:
     """A UserError where the disk is too small for all that is written."""
     if checked.disk > checked.room:
-        what = words.DISK.format(**checked.amounts)
-        raise UserError(what, where=str(checked.work.workspace), hint=words.LESS_DISK)
+        what = CHECKED["disk"].format(**checked.amounts)
+        raise UserError(what, where=str(checked.work.workspace), hint=CHECKED["less_disk"])
 
 
 def _room(workspace: Path, name: str) -> int:

@@ -27,7 +27,7 @@ from tongues.text.tokens.tokenizer import (
     train_tokenizer,
     vocabulary_size,
 )
-from tongues.text.tokens.words import OF_A_SOURCE, OF_A_TENTH, REPEATED, TRAINED
+from tongues.text.tokens.words import PREPARED
 
 _TRIED = 300_000  # bytes of each language on which the tokenizer is judged
 _GLANCE = 50_000  # characters of each language on which it is judged before text is read
@@ -111,7 +111,7 @@ def _extended(
         trial = extend_tokenizer(base, target, [*others, *seen], extension.new_tokens).tokenizer
         left = [text for text, left_out in zip(some, unseen, strict=True) if left_out]
         share = changed_share(base, trial, left)
-        said = OF_A_SOURCE if source else OF_A_TENTH
+        said = PREPARED["of_a_source"] if source else PREPARED["of_a_tenth"]
         tell(said.format(lang=lang, source=source, share=share))
     return extended.tokenizer
 
@@ -143,7 +143,7 @@ def _trained(recipe: TextRecipe, corpus: Corpus, selection: Selection, tell: Say
         for name in corpus.languages
     }
     small = [name for name, size in sizes.items() if size > _REPEATED * available[name]]
-    said = REPEATED if small else TRAINED
+    said = PREPARED["repeated"] if small else PREPARED["trained"]
     tell(said.format(size=show_bytes(sum(sizes.values())), small=list_languages(small)))
     tokenizer = train_tokenizer(samples, sizes, settings.vocab_size)
     most = show_bytes(max(sizes.values()))

@@ -49,14 +49,7 @@ from tongues.text.tokens.tokenizer import (
     tokenizer_files,
     vocabulary_size,
 )
-from tongues.text.tokens.words import (
-    IN_USE,
-    MISSING,
-    RENAME,
-    REPLACE,
-    trained_on,
-    written_line,
-)
+from tongues.text.tokens.words import PREPARED, trained_on, written_line
 from tongues.text.tokens.writing import counts_path, encode_part, lengths_of, write_language
 
 _LAYOUT = 3  # raised when the same settings give other bytes than before
@@ -101,7 +94,7 @@ def prepare_tokens(
         reason = f"made from other text or settings: {_difference(before, inputs)}"
         raise UserError(reason, where=str(path), hint=_other_tokens(path))
     if overwrite and (runs := runs_trained_on(path)):
-        what = IN_USE.format(runs=trained_on(runs), name=recipe.name)
+        what = PREPARED["in_use"].format(runs=trained_on(runs), name=recipe.name)
         progress(f"caution: {Caution('tokens_in_use', what)}")
     check_spelling(recipe, sources)
     if ranks is None:
@@ -131,7 +124,7 @@ def _complete(path: Path) -> Path:
         there = ", ".join(manifest["languages"])
         reasons = "; ".join(f"{lang}: {why['reason']}" for lang, why in missing.items())
         steps = "\n  ".join(f"{lang}: {why['next_step']}" for lang, why in missing.items())
-        what = MISSING.format(there=there, missing=", ".join(missing), reasons=reasons)
+        what = PREPARED["missing"].format(there=there, missing=", ".join(missing), reasons=reasons)
         raise UserError(what, where=str(path), hint=steps, code="languages_missing")
     return path
 
@@ -194,7 +187,7 @@ def check_tokens(recipe: TextRecipe, workspace: Path) -> None:
 def _other_tokens(path: Path) -> str:
     """What to do where a folder has tokens of other settings."""
     runs = runs_trained_on(path)
-    return RENAME.format(runs=trained_on(runs)) if runs else REPLACE
+    return PREPARED["rename"].format(runs=trained_on(runs)) if runs else PREPARED["replace"]
 
 
 def _settings(recipe: TextRecipe) -> dict[str, Any]:

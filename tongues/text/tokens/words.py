@@ -9,7 +9,7 @@ from tongues.core.beside import read_beside
 from tongues.core.quantities import counted, show_count
 from tongues.text.tokens.store import Counts, Split
 
-_SAID: dict[str, str] = read_beside(__file__)
+PREPARED: dict[str, str] = read_beside(__file__)
 
 # Of the line of a language, the parts that it has.
 _PARTS = (
@@ -18,25 +18,6 @@ _PARTS = (
     "{valid} held out",
     "{ratio:.2f} bytes per token",
 )
-
-
-TRAINED = "training a tokenizer on {size} of text"
-REPEATED = (
-    "training a tokenizer on {size} of text; that of {small} is repeated, to have as much of each "
-    "language"
-)
-OF_A_SOURCE = "{lang}: {share:.2%} of the tokens of {source} would change, had it not been read"
-OF_A_TENTH = (
-    "{lang}: {share:.2%} of the tokens of a tenth of this text would change, had it not been read; "
-    "of another kind of text more"
-)
-IN_USE = (
-    "{runs}; once others replace them, `evaluate` cannot tell what these runs have read (Ctrl-C "
-    "keeps them; `name={name}-2` keeps both)"
-)
-REPLACE = "replace them with `tongues prepare --overwrite`, or give the recipe another name"
-RENAME = "give the recipe another `name`: {runs}"
-MISSING = "written for {there}, but not for {missing}: {reasons}"
 
 
 def written_line(
@@ -55,11 +36,11 @@ def written_line(
     most = max(foreign, key=foreign.__getitem__, default="")
     parts = [*_PARTS]
     if wanted is not None:
-        parts[2] = _SAID["more"]
+        parts[2] = PREPARED["more"]
     if foreign:
-        parts.append(_SAID["several_foreign"] if len(foreign) > 1 else _SAID["foreign"])
+        parts.append(PREPARED["several_foreign"] if len(foreign) > 1 else PREPARED["foreign"])
     if overlap:
-        parts.append(_SAID["overlap"])
+        parts.append(PREPARED["overlap"])
     return ", ".join(parts).format(
         lang=lang,
         documents=train["documents"] + valid["documents"],
@@ -76,8 +57,8 @@ def written_line(
 
 def few_groups_sentence(lang: str, count: int) -> str:
     """That a language's held-out text has too few groups, and what to do."""
-    return (_SAID["one_group"] if count == 1 else _SAID["few_groups"]).format(
-        lang=lang, count=count, more=_SAID["split_more"]
+    return (PREPARED["one_group"] if count == 1 else PREPARED["few_groups"]).format(
+        lang=lang, count=count, more=PREPARED["split_more"]
     )
 
 
@@ -90,18 +71,20 @@ def no_split_words(
     each side; 1 where only a share is asked for. groups: of documents. dropped: documents.
     """
     little = total < 2 * wanted
-    advice = [_SAID["give_text"] if little else _SAID["give_groups"]]
-    advice += [_SAID["hold_less"]] if wanted > 1 else []
-    advice += [_SAID["drop_less"]] if dropped else []
+    advice = [PREPARED["give_text"] if little else PREPARED["give_groups"]]
+    advice += [PREPARED["hold_less"]] if wanted > 1 else []
+    advice += [PREPARED["drop_less"]] if dropped else []
     values = dict(zip(("total", "held", "left"), map(show_count, (total, held, left)), strict=True))
     values |= {"least": show_count(wanted), "twice": show_count(2 * wanted)}
-    values["wanted"] = _SAID["wanted"].format(**values) if wanted > 1 else ""
+    values["wanted"] = PREPARED["wanted"].format(**values) if wanted > 1 else ""
     values |= {"groups": counted(groups, "group"), "dropped": str(dropped)}
-    why = _SAID["little_text"] if little else _SAID["large_groups"]
+    why = PREPARED["little_text"] if little else PREPARED["large_groups"]
     return why.format(**values), ", or ".join(advice).format(**values)
 
 
 def trained_on(runs: Sequence[str]) -> str:
     """Which runs were trained on tokens."""
     others = counted(len(runs) - 1, "more run")
-    return (_SAID["runs"] if len(runs) > 1 else _SAID["one_run"]).format(run=runs[0], others=others)
+    return (PREPARED["runs"] if len(runs) > 1 else PREPARED["one_run"]).format(
+        run=runs[0], others=others
+    )
