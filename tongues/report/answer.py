@@ -83,9 +83,8 @@ def _tiles(findings: Findings, run: RunCurves) -> list[Tile]:
     base = f"`{run.base}`" if run.base else "random weights"
     about = SAID["from"].format(params=show_count(run.params), base=base)
     first = findings.outcomes[0] if findings.outcomes else None
-    langs = [(lang, "base") for lang in (first.rises if first else ())]
-    for outcome in reversed(findings.outcomes):
-        langs.insert(0, (outcome.runs[0].lang, "target" if outcome.gain else "ended"))
+    langs = [(o.runs[0].lang, "target" if o.gain else "ended") for o in findings.outcomes]
+    langs[1:1] = [(lang, "base") for lang in (first.rises if first else ())]
     each = [_moved(run, lang, role) for lang, role in langs[:_LANGUAGES]]
     return [*each, Tile(SAID["trained"], f"{show_count(run.tokens)} tokens", about)]
 
