@@ -191,7 +191,10 @@ def test_a_page_of_one_change_opens_with_it(evaluation: Evaluation) -> None:
     assert drawn is not None and len(drawn.rows) == 6
     assert {row["value"] for row in drawn.rows[:2]} == {before, after}
     assert Verdict.of(evaluation) is None  # two runs, and neither is to be taken alone
-    assert page_as_html(evaluation_page(pair, "pair")).count('class="tiles"') == 1
+    texts = {**pair.texts, "more": pair.texts["study"]}  # of which only the first is drawn above
+    page = page_as_html(evaluation_page(replace(pair, texts=texts), "pair"))
+    assert page.count('class="tiles"') == 1
+    assert re.findall(r'<figure id="([\w.-]+)"', page)[:2] == ["outcome", "loss-more"]
 
 
 def test_perplexities_are_by_tokenizer(evaluation: Evaluation) -> None:

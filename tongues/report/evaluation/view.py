@@ -135,7 +135,8 @@ def evaluation_page(evaluation: Evaluation, name: str) -> b.Page:
     outcome = Verdict.of(evaluation)
     for measure in measures:
         inside = list(_measure_blocks(evaluation, measure))
-        drawn = outcome is not None and len(evaluation.models) == 2 and not measure.task
+        opened = outcome is not None and outcome.measure.name == measure.name
+        drawn = opened and len(evaluation.models) == 2 and not measure.task
         blocks.append(b.Section(measure.name, measure.title, inside))
         blocks.append(None if drawn else score_figure(measure))
     window = evaluation.policy.window
