@@ -127,6 +127,12 @@ def test_transformers_trainer_begins_at_our_loss_and_comes_back(
     back = handed.bring("trainer")
     with pytest.raises(UserError, match="of the folder says 512"):
         handed.bring("trainer", batch="16384 tokens")
+    facts = (folder / "handed.json").read_text()
+    for damaged in ("[[", "5", facts.replace('"name": "', '"name": ["').replace('",', '"],', 1)):
+        (folder / "handed.json").write_text(damaged)
+        with pytest.raises(UserError, match="is damaged"):
+            handed.bring("trainer")
+    (folder / "handed.json").write_text(facts)
     first = {row["lang"]: row["loss"] for row in read_lines(run / "evals.jsonl")[:2]}
     theirs = {row["lang"]: row["loss"] for row in read_lines(back / "evals.jsonl")[:2]}
     assert theirs == pytest.approx(first, abs=1e-3)

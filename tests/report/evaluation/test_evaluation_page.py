@@ -184,7 +184,7 @@ def test_a_page_of_one_change_opens_with_it(evaluation: Evaluation) -> None:
     assert opened is not None and list(opened.roles) == ["qab", "qaa", "qac"]  # targets first
     losses = pair.texts["study"].losses
     before, after = (losses[model]["qab"].bits_per_byte.value for model in (SOURCE, PLAIN))
-    target, base, trained = opened.tiles
+    target, base, trained = opened.tiles()
     assert target.value == f"{before:.3f} → {after:.3f}" and target.below.startswith("learned, −")
     assert base.below.startswith("forgotten, +") and trained.value == "60k tokens"
     drawn = opened.figure()

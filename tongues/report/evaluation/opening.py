@@ -65,12 +65,8 @@ class Verdict:
                 return cls(measure, model, comparison.other, roles, changes)
         return None
 
-    @property
-    def tiles(self) -> list[Tile]:
+    def tiles(self) -> Iterator[Tile]:
         """What target and base languages gained or lost, and how much training that took."""
-        return list(self._tiles())
-
-    def _tiles(self) -> Iterator[Tile]:
         for role in _SHOWN:
             if langs := [lang for lang, of in self.roles.items() if of == role]:
                 yield self._one(role, langs[0]) if len(langs) == 1 else self._mean(role, langs)
@@ -92,9 +88,8 @@ class Verdict:
 
     def _mean(self, role: Role, langs: list[str]) -> Tile:
         show, changes = self.measure.show, [self.changes[lang] for lang in langs]
-        ends = sorted(of.value for of in changes)
+        ends = [signed(end(of.value for of in changes), show) for end in (min, max)]
         counts = {sign: sum(of.significant == sign for of in changes) for sign in (-1, 1)}
-        ends = [signed(end, show) for end in (ends[0], ends[-1])]
         below = WORDS["changed_several"].format(
             *ends, unit=self.measure.unit, better=counts[-1], worse=counts[1]
         )
@@ -142,7 +137,7 @@ class Verdict:
 def opening_tiles(evaluation: Evaluation) -> list[Tile]:
     """The numbers of the model to take; of a model alone its own, on the first text or task."""
     if outcome := Verdict.of(evaluation):
-        return outcome.tiles
+        return list(outcome.tiles())
     alone = Measure.of(evaluation)[:1] if len(evaluation.models) == 1 else []
     return [
         Tile(f"{language_name(lang)}, {of.quantity}", of.show(one.value), interval(one, of.show))

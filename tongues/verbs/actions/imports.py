@@ -4,6 +4,8 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+from pydantic import BaseModel
+
 from tongues.core.errors import UserError
 from tongues.core.files import read_json
 from tongues.core.quantities import Share, Tokens
@@ -14,9 +16,17 @@ from tongues.use.imports import run as imports
 from tongues.verbs.recipes import ImportRun
 from tongues.verbs.shared import Voice, existing_folder, listed, pairs
 
-# What the trainer was handed, and so is no other thing afterwards; as `Declared` calls it.
-_FACTS = {"mixture": "shares", "base_languages": "base_languages"}
-_FACTS |= {"batch": "batch", "context": "context"}
+_ABOVE = 2  # folders: a checkpoint is in the run's, which is in the one that was handed over
+
+
+class _Handed(BaseModel):
+    """What `export --for` wrote of a run."""
+
+    name: str
+    mixture: dict[str, float]
+    base_languages: list[str]
+    batch: str
+    context: str
 
 
 def import_run(asked: ImportRun) -> Path:
@@ -25,26 +35,28 @@ def import_run(asked: ImportRun) -> Path:
     facts = _handed(folder)
     missing = {key: value for key, value in facts.items() if not getattr(asked, key)}
     declared = _declared(replace(asked, **missing), folder)
+    # What the trainer was handed is no other thing afterwards; names and places may be.
     handed = _declared(replace(asked, **facts), folder)
-    for key, field in _FACTS.items():
-        if getattr(declared, field) != getattr(handed, field):
-            what = f"{HANDED} of the folder says {facts[key]}"
-            where = f"--{key.removesuffix('s').replace('_', '-')}"
-            raise UserError(what, where=where, hint="leave it out, or change it there")
+    for key in ("shares", "base_languages", "batch", "context"):
+        if getattr(declared, key) != (fact := getattr(handed, key)):
+            where = {"shares": "--mixture", "base_languages": "--base-language"}.get(
+                key, f"--{key}"
+            )
+            what, hint = f"{HANDED} of the folder says {fact}", "leave it out, or change it there"
+            raise UserError(what, where=where, hint=hint)
     workspace = Path(asked.workspace)
     return imports.import_run(folder, declared, workspace, Voice(asked.quiet).say)
 
 
 def _handed(folder: Path) -> dict[str, Any]:
     """What `export --for` wrote of the run, in the folder or above it; nothing where it did not."""
-    places = [folder.resolve(), *folder.resolve().parents]
+    places = [folder.resolve(), *folder.resolve().parents[:_ABOVE]]
     if (place := next((x for x in places if (x / HANDED).is_file()), None)) is None:
         return {}
     try:
-        written = read_json(place / HANDED)
-        facts = {key: written[key] for key in ("name", *_FACTS)}
-    except (ValueError, KeyError, TypeError) as error:
-        what, hint = f"is damaged ({error!r})", "export the recipe again"
+        facts = _Handed.model_validate(read_json(place / HANDED)).model_dump()
+    except ValueError:  # pydantic's errors are some
+        what, hint = "is damaged", "export the recipe again"
         raise UserError(what, where=str(place / HANDED), hint=hint) from None
     return facts | {"base": str(place / "base"), "held_out": place / "held_out"}
 
