@@ -186,11 +186,11 @@ BUDGETS = {
     "experts": 4_879,
     "evaluate": 4_093,
     "plan": 3_241,
-    "report": 3_586,
+    "report": 3_588,
     "use": 4_967,
     "verbs": 3_593,
 }
-AROUND = {"tongues": 54_974, "tests": 39_873, "benchmarks": 10_349}
+AROUND = {"tongues": 54_976, "tests": 39_873, "benchmarks": 10_349}
 WORDS = 42_500  # of README and docs
 SLACK = 0.05  # beyond which a budget is lowered
 

@@ -68,7 +68,7 @@ def test_the_first_numbers_are_of_the_first_target(made_findings: Findings):
         -lead.nats.value, abs=5e-3
     )
     assert float(replay.value.replace("−", "-")) == pytest.approx(kept.value, abs=5e-3)
-    measured = rows[0.0].saved
+    measured = rows[0.2].saved
     assert measured and saved.value == f"{100 * measured.value:.0f} %"
 
 

@@ -204,10 +204,12 @@ def _study_tiles(findings: Findings) -> Iterator[Tile]:
         cost = costs[replay]
         paid = signed(cost.value, show_nats(cost))
         yield _change(label, kept, SAID["paid"].format(name=name, cost=paid), "base")
-    saved = [o.saved.times(100.0) for o in tried if o.saved and o.measured and not o.replay]
-    if saved:
-        below = SAID["saved_by"].format(interval=interval(saved[0], fixed(0)))
-        yield Tile(SAID["tokens_saved"], f"{saved[0].value:.0f} %", below, "scratch")
+    for outcome in tried:
+        if outcome.saved and outcome.measured and outcome.replay == replay:
+            saved = outcome.saved.times(100.0)
+            below = SAID["saved_by"].format(interval=interval(saved, fixed(0)))
+            label = SAID["tokens_saved"].format(way=series_name("cpt", replay))
+            yield Tile(label, f"{saved.value:.0f} %", below, "scratch")
 
 
 def _change(label: str, change: Estimate, below: str, role: str) -> Tile:
