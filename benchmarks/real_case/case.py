@@ -5,10 +5,10 @@
 SmolLM2-135M, Swahili and Chinese, English replay, on two cores: with the base's own tokenizer
 (`own.yaml`, runs named `-own`) and with 3,000 new tokens (`case.yaml`). FOLDER gets text, models
 and runs; it needs `models/smollm2`, as made by `python -m tongues.models.smollm2`.
-Stages: prepare, pilots, forecast, runs, experts, evaluate, table, scores, figure; without one, all
+Stages: prepare, pilots, forecast, runs, experts, evaluate, table, scores; without one, all
 in this order. Finished runs are kept and unfinished ones resume. `forecast.json` next to this file
 is what it wrote before the long runs, `case.txt` what `table` printed after them, `scores.txt` what
-`scores` did; `figure` draws the README's figure.
+`scores` did.
 """
 
 import os
@@ -22,11 +22,7 @@ import tongues
 from tongues.core.estimate import Estimate
 from tongues.core.files import read_json, read_lines, write_json
 from tongues.core.frames import text_table
-from tongues.core.pages.axes import categories, colour, linear
-from tongues.core.pages.blocks import Figure
 from tongues.core.pages.numbers import fixed, number
-from tongues.core.pages.plots import Marks, intervals
-from tongues.core.pages.write import write_figures
 from tongues.evaluate.evaluation import read_evaluation
 from tongues.runs.record import read_run
 
@@ -243,36 +239,8 @@ def scores() -> None:
     print(text_table(rows))
 
 
-def figure() -> None:
-    """Bits per byte of the base and the long runs, by language."""
-    text = read_evaluation(Path("evaluations/text")).texts["case"]
-    series = {"models/smollm2": "before"}
-    series |= {f"{lang}-{LONG // 1024}k-20-own": f"after {NAMES[lang]}" for lang in TARGETS}
-    rows = []
-    for model, name in series.items():
-        for lang, loss in text.losses[model].items():
-            one = loss.bits_per_byte
-            row = {"series": name, "language": NAMES[lang]}
-            rows.append(row | {"bits": one.value, "low": one.low, "high": one.high})
-    x = linear("bits", "bits per byte on held-out text, 95 % interval over documents", (0.8, 2.8))
-    names = list(series.values())
-    panel = intervals(
-        "SmolLM2 135M after 131k tokens of a new language",
-        rows,
-        x,
-        categories("language", list(NAMES.values())),
-        colour(names, names, "circle"),
-        height=200,
-        marks=Marks(size=75, width=2.5),
-        side_by_side=names,
-    )
-    drawn = Figure("real-case", "", "", (panel,), tuple(rows))
-    write_figures([drawn], HERE.parents[1] / "docs/images")
-
-
 STAGES = {
-    x.__name__: x
-    for x in (prepare, pilots, forecast, runs, experts, evaluate, table, scores, figure)
+    x.__name__: x for x in (prepare, pilots, forecast, runs, experts, evaluate, table, scores)
 }
 
 if __name__ == "__main__":

@@ -10,6 +10,7 @@ import pytest
 from tests.models.families import save_tiny, tiny
 from tests.records import make_run
 from tongues.core.errors import UserError
+from tongues.core.hardware import GPUS, Machine
 from tongues.core.hub import is_hub_id
 from tongues.experts.plans import plan_rounds
 from tongues.plan.check import check_recipe
@@ -120,6 +121,9 @@ def test_a_large_batch_is_computed_in_parts_and_lora_takes_three_times_the_rate(
 ) -> None:
     assert completed(base, tmp_path, batch="24576 tokens").micro_batch == 2048
     assert completed(base, tmp_path, batch="2048 tokens").micro_batch is None
+    gpu = Machine.of_gpus(GPUS["h200"], 1)  # there training takes what fits
+    large = open_work(recipe_of(base, batch="24576 tokens"), tmp_path, gpu)
+    assert large.recipe.train.micro_batch is None
     whole, low_rank = (
         completed(base, tmp_path, trainable=parts).learning_rate for parts in ("all", "lora")
     )

@@ -148,6 +148,15 @@ def test_the_micro_batch_that_fits_a_gpu_fits_and_twice_as_much_does_not() -> No
     assert micro_batch_that_fits(large, SETTINGS, 512 * CONTEXT, 1e20, small) is None
 
 
+def test_a_run_on_gpus_takes_the_memory_of_the_micro_batch_chosen_there(
+    make_recipe: MakeRecipe,
+) -> None:
+    plan, machine = run_of_recipe(open_work(make_recipe(*LARGE, LONG))), gpus("h200", 1)
+    whole = derive(plan, 8000, machine=machine)
+    small = replace(machine, memory=0.5 * whole.memory)
+    assert whole.memory / 4 < derive(plan, 8000, machine=small).memory <= 0.9 * small.memory
+
+
 def test_memory_falls_with_what_is_trained_and_with_narrow_moments() -> None:
     anatomy, machine = of_shape(find_shape("66M"), 36_152), this_machine()
     changes = {"budget": "1M tokens", "context": "256 tokens", "micro_batch": "2048 tokens"}

@@ -11,7 +11,6 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from tongues.core.errors import Caution, UserError
-from tongues.core.hardware import this_machine
 from tongues.core.quantities import show_count
 from tongues.models.folders import read_config, stored_shapes
 from tongues.recipe import LowRank, Recipe
@@ -125,8 +124,11 @@ def base_facts(recipe: Recipe, workspace: Path) -> BaseFacts | None:
     return BaseFacts(sum(map(math.prod, shapes.values())), positions, run)
 
 
-def usual_values(recipe: Recipe, facts: BaseFacts) -> list[Default]:
-    """The value of each setting by the rules for the base, whether the recipe names it or not."""
+def usual_values(recipe: Recipe, facts: BaseFacts, device: str) -> list[Default]:
+    """The value of each setting by the rules for the base, whether the recipe names it or not.
+
+    device: `cpu` or `cuda`, on which it will be trained.
+    """
     train = recipe.train
     given, run = train.model_fields_set, facts.run
     tokens = _tokens(recipe, facts) or _ROUGHLY
@@ -159,7 +161,7 @@ def usual_values(recipe: Recipe, facts: BaseFacts) -> list[Default]:
         "schedule": own.get("schedule", "cosine"),
         "warmup": own.get("warmup", f"{base_warmup(tokens / step):.0%}"),
     }
-    if step > max(_AT_A_TIME, used) and this_machine().device == "cpu":  # for GPUs when it starts
+    if step > max(_AT_A_TIME, used) and device == "cpu":  # for GPUs when it starts
         defaults["micro_batch"] = f"{_divisor(step // used, _AT_A_TIME // used) * used} tokens"
         rules["micro_batch"] = f"about {_AT_A_TIME:,} tokens at a time; changes only rounding"
     return [Default(key, value, rules[key]) for key, value in defaults.items()]

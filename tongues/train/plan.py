@@ -17,7 +17,7 @@ from tongues.train.base import find_base, model_folder, roles_of
 from tongues.train.gpu_memory import moments_bytes
 from tongues.train.mixture import derive_mixture, mixture_languages, text_of
 from tongues.train.planned import Derived, RunPlan
-from tongues.train.rules import batch_by_size, rate_at_size, run_bytes
+from tongues.train.rules import batch_by_size, micro_batch_that_fits, rate_at_size, run_bytes
 from tongues.train.work import Work
 
 _CORE = 1e11  # operations a second of a core in bfloat16, about
@@ -74,6 +74,10 @@ def derive(
         raise UserError(what, where="train.budget", hint="raise it, or lower `train.batch`")
     flops = per_token * steps * batch
     stored = read_config(model_folder(base)).get("vocab_size") if base else None  # rows
+    machine, sized = machine or this_machine(), settings
+    if machine.device == "cuda" and settings.micro_batch is None:  # training chooses it there
+        fits = micro_batch_that_fits(anatomy, settings, batch, flops, machine) or (None, False)
+        sized = settings.model_copy(update={"micro_batch": fits[0], "recompute": fits[1]})
     return Derived(
         anatomy=anatomy,
         batch=batch,
@@ -84,10 +88,10 @@ def derive(
         moments=moments_bytes(settings),
         memory=run_bytes(
             anatomy,
-            settings,
+            sized,
             batch,
             flops,
-            machine or this_machine(),
+            machine,
             new_tokens=stored is not None and stored < vocabulary,
         ),
     )

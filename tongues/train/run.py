@@ -101,9 +101,9 @@ def _train(
     for key, value in engine.items():
         before = (run.engine or engine).get(key)
         if before != value:
-            tell(words.CHANGED.format(key=key, before=before, value=value))
+            tell(words.SAID["changed"].format(key=key, before=before, value=value))
     if run.engine and "gpu" in engine:
-        tell(words.RESUMED_ON_GPU)
+        tell(words.SAID["resumed_on_gpu"])
     run = replace(run, engine=engine)
     if run.base and here.base and run.frame is None and not (here.base / "run.json").is_file():
         frame = compare_frames(setup.scorer, tokens, run.base.languages)

@@ -11,14 +11,7 @@ from tongues.core.quantities import show_bytes, show_count
 from tongues.core.roles import list_languages
 from tongues.runs.record import DerivedMixture, FrameLosses
 
-_SAID: dict[str, str] = read_beside(__file__)
-
-# A run that goes on
-CHANGED = (
-    "{key} was {before} and is {value} now: from here on the run is the same within rounding, not "
-    "to the last digit"
-)
-RESUMED_ON_GPU = "on a GPU a resumed run is the same within rounding, not to the last digit"
+SAID: dict[str, str] = read_beside(__file__)
 
 # Of the loss, from which the worse way is cautioned against; chosen: of 4,096 tokens that is sure.
 _BETTER = 0.01
@@ -35,38 +28,38 @@ def before_training(
     unknown: languages that may be forgotten and are not evaluated. seen: by language, the share of
     its held-out text that was not held out from the base.
     """
-    lines = [_SAID["read_again"].format(lang=lang, epochs=n) for lang, n in epochs.items() if n > 1]
+    lines = [SAID["read_again"].format(lang=lang, epochs=n) for lang, n in epochs.items() if n > 1]
     if unknown:
         lines.append(
-            _SAID["unmeasured"].format(langs=list_languages(f"`{lang}`" for lang in unknown))
+            SAID["unmeasured"].format(langs=list_languages(f"`{lang}`" for lang in unknown))
         )
-    return lines + [_SAID["seen"].format(share=share, lang=lang) for lang, share in seen.items()]
+    return lines + [SAID["seen"].format(share=share, lang=lang) for lang, share in seen.items()]
 
 
 def frame_lines(losses: FrameLosses) -> list[str]:
     """Lines about a comparison of frames, with a caution if the other way is better."""
     values = {"with_token": losses.with_token, "without_token": losses.without_token}
     used = "used" if losses.used else "not used"
-    lines = [_SAID["frame"].format(token=losses.token, used=used, **values)]
+    lines = [SAID["frame"].format(token=losses.token, used=used, **values)]
     ours, other = losses.without_token, losses.with_token
     if losses.used:
         ours, other = other, ours
     if other < ours * (1 - _BETTER):
         start = "none" if losses.used else losses.token
-        lines.append(_SAID["other_way"].format(better=ours - other, start=start))
+        lines.append(SAID["other_way"].format(better=ours - other, start=start))
     return lines
 
 
 def unusual_rate(rate: float, rule: float, low_rank: bool, times: float) -> Caution:
     """About a learning rate that is far from the rule; times: of it with low-rank updates."""
-    text = _SAID["rate_lora"] if low_rank else _SAID["rate"]
-    what = text.format(rate=rate, rule=rule, published=_SAID["published"], times=times)
+    text = SAID["rate_lora"] if low_rank else SAID["rate"]
+    what = text.format(rate=rate, rule=rule, published=SAID["published"], times=times)
     return Caution("unusual_learning_rate", what)
 
 
 def few_for_new_tokens(budget: int, new: int, fewest: int) -> Caution:
     """About new tokens that the budget is too short to learn."""
-    what = _SAID["few"].format(budget=show_count(budget), new=new, fewest=fewest)
+    what = SAID["few"].format(budget=show_count(budget), new=new, fewest=fewest)
     return Caution("few_for_new_tokens", what)
 
 
@@ -79,16 +72,16 @@ def describe_mixture(mixture: DerivedMixture) -> list[str]:
         numbers = (gain.value, gain.low, gain.high)
         ends = [minus(fixed(4)(number)) for number in numbers if number is not None]
         shown = "{} [{}, {}]".format(*ends)
-        text = _SAID["gain"] if gain.excludes_zero > 0 else _SAID["no_gain"]
+        text = SAID["gain"] if gain.excludes_zero > 0 else SAID["no_gain"]
         lines = [text.format(n=gain.n, runs=rule["runs"], gain=shown)]
     else:
-        how = _POWERS.get(power, _SAID["other_power"].format(power))
+        how = _POWERS.get(power, SAID["other_power"].format(power))
         lines = [
-            (_SAID["by_rule"] if limit == "off" else _SAID["limited"]).format(how=how, limit=limit)
+            (SAID["by_rule"] if limit == "off" else SAID["limited"]).format(how=how, limit=limit)
         ]
     most = None if limit == "off" else _OVER * float(limit)
     if most and (over := [lang for lang, one in rows if one["epochs"] > most]):
-        lines.append(_SAID["too_little"].format(langs=list_languages(over), limit=limit))
+        lines.append(SAID["too_little"].format(langs=list_languages(over), limit=limit))
     return lines
 
 

@@ -5,6 +5,7 @@ from pathlib import Path
 from typing import Any
 
 from tongues.core.errors import Caution
+from tongues.core.hardware import Machine, this_machine
 from tongues.recipe import Recipe, Train
 from tongues.recipe.loading import load_section
 from tongues.train.defaults import (
@@ -26,15 +27,15 @@ class Work:
     cautions: tuple[Caution, ...]  # about values of the recipe that are far from published ones
 
 
-def open_work(recipe: Recipe, workspace: Path = Path()) -> Work:
+def open_work(recipe: Recipe, workspace: Path = Path(), machine: Machine | None = None) -> Work:
     """The recipe with the values that follow from its base, as if it had named them.
 
-    Without a base, or where it is not there, as it is.
+    Without a base, or where it is not there, as it is. machine: trains it; default: this one.
     """
     facts, train = base_facts(recipe, workspace), recipe.train
     if facts is None:
         return Work(recipe, workspace, (), ())
-    usual = usual_values(recipe, facts)
+    usual = usual_values(recipe, facts, (machine or this_machine()).device)
     left_out = [one for one in usual if one.key not in train.model_fields_set]
     values: dict[str, Any] = train.model_dump(mode="json", exclude_unset=True)
     values |= {one.key: one.value for one in left_out}

@@ -8,9 +8,10 @@ The large end, on a GPU without a network: `large`, or one of its runs such as `
 `compare` and `outcome`; `large:new-10:8192` rehearses one on so many tokens. FOLDER is the
 workspace: text, models, tokens and runs. `prepare` needs `models/smollm2` in it, as made by
 `python -m tongues.models.smollm2`; the large end needs that, `tokens/own` and `tokens/new`, and no
-text. Finished runs are kept and unfinished ones resume.
+text. `figure` draws what came of it. Finished runs are kept and unfinished ones resume.
 """
 
+import csv
 import os
 import sys
 from pathlib import Path
@@ -20,6 +21,10 @@ from forecast import ends, finished, run_table, write_forecast
 import tongues
 from tongues.core.files import read_json
 from tongues.core.frames import text_table
+from tongues.core.pages import Figure
+from tongues.core.pages.axes import Row, colour, linear, logs
+from tongues.core.pages.plots import dots, line, panel
+from tongues.core.pages.write import write_figures
 
 HERE = Path(__file__).resolve().parent
 DATA = HERE.parents[2] / "../shared/data"
@@ -46,6 +51,9 @@ SHARES = (("own", 8192, 0), ("own", 8192, 25), ("new", 8192, 0), ("new", 8192, 2
 # percent of replay or from scratch.
 LARGE = ("new-10", "own-10", "new-0", "new-scratch", "own-0", "new-25", "own-25", "own-scratch")
 RECIPES = {"own": "case", "new": "new"}
+RESULTS = "2026-11-28-h200-case"  # the runs that `figure` draws
+SERIES = {"large-new-10": "10 % replay", "large-new-0": "no replay"}
+SERIES |= {"large-new-scratch": "scratch"}
 DOCUMENTS = 40  # of each language that `compare` scores
 FROM_SCRATCH = ["train.base=null", "train.replay={}", "model.tied_embeddings=true"]
 FROM_SCRATCH += ["model.new_embeddings=distilled"]
@@ -150,7 +158,7 @@ def compare() -> None:
     """SmolLM2 and the large runs on the same held-out documents, with intervals."""
     done = [folder.name for folder, _ in finished() if folder.name.startswith("large-")]
     models = ["models/smollm2", *done]
-    tongues.evaluate(models, text="tokens/own", limit=DOCUMENTS, name="case", dtype="bf16")
+    tongues.evaluate(models, text="tokens/new", limit=DOCUMENTS, name="case", dtype="bf16")
 
 
 def outcome() -> None:
@@ -177,8 +185,30 @@ def outcome() -> None:
     print(text_table(rows))
 
 
+def figure() -> None:
+    """Losses along the large runs, from the kept results, into the docs."""
+    rows: list[Row] = []
+    with (HERE.parent / "results" / f"{RESULTS}.csv").open(encoding="utf-8") as file:
+        for one in csv.DictReader(file):
+            if one["step"] != "0" and one["run"] in SERIES:
+                amounts = {"tokens": float(one["tokens"]), "bits": float(one["bits_per_byte"])}
+                rows.append({"series": SERIES[one["run"]], "language": one["language"], **amounts})
+    names = list(SERIES.values())
+    shown = {"ar": ("Arabic, the target", names), "en-US": ("English, not replayed", names[:2])}
+    panels = []
+    for lang, (title, series) in shown.items():
+        part = [x for x in rows if x["language"] == lang and x["series"] in series]
+        x = logs("tokens", "training tokens", part)
+        y = linear("bits", "bits per byte, held out", part)
+        tint = colour(["scratch", "no replay", "10 % replay"], series)
+        drawn = line(part, x, y, tint, "series"), dots(part, x, y, tint)
+        panels.append(panel(title, *drawn, height=260))
+    drawn = Figure("case", "", "", tuple(panels), tuple(rows))
+    write_figures([drawn], HERE.parents[2] / "docs/images")
+
+
 SMALL_END = (prepare, bases, small, short, shares, forecast, table)
-STAGES = {x.__name__: x for x in (*SMALL_END, large, compare, outcome)}
+STAGES = {x.__name__: x for x in (*SMALL_END, large, compare, outcome, figure)}
 
 if __name__ == "__main__":
     place, *chosen = sys.argv[1:]

@@ -24,7 +24,7 @@ from tongues.text.tokens.frame import read_frame
 from tongues.text.tokens.tokenizer import find_tokenizer
 from tongues.train import Derived, RunPlan, derive
 from tongues.train.base import find_base, is_run_name
-from tongues.train.rules import check_batch, micro_batch_that_fits, what_would_fit
+from tongues.train.rules import check_batch, what_would_fit
 from tongues.train.study import plan_study, plan_sweep
 from tongues.train.study.pilot import study_of_pilot
 from tongues.train.work import Work
@@ -170,10 +170,6 @@ def _check_memory(checked: Checked, each: Machine) -> None:
         return
     largest, derived = max(checked.all, key=lambda run: run[1].memory)
     settings = largest.settings
-    if machine.device == "cuda" and not machine.elsewhere and settings.micro_batch is None:
-        sizes = derived.anatomy, settings, derived.batch, derived.flops, each
-        if micro_batch_that_fits(*sizes):
-            return  # training chooses the micro-batch
     on_cpu, fits = machine.device == "cpu", what_would_fit(settings, derived, each)
     template = CHECKED["on_gpus"]
     if on_cpu:

@@ -32,8 +32,8 @@ def check(asked: Check) -> Checked:
     if asked.gpus and not asked.gpu:
         raise UserError("--gpus says nothing without `--gpu`", hint="such as `--gpu h100`")
     machine = Machine.of_gpus(find_gpu(asked.gpu), asked.gpus or 1) if asked.gpu else None
-    work = open_work(load_recipe(asked.recipe, asked.overrides), Path(asked.workspace))
-    return check_recipe(work, machine=machine)
+    recipe = load_recipe(asked.recipe, asked.overrides)
+    return check_recipe(open_work(recipe, Path(asked.workspace), machine), machine=machine)
 
 
 def prepare(asked: Prepare) -> Path:
