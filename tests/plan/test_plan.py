@@ -109,13 +109,6 @@ def test_a_base_that_is_too_large_for_any_method_is_left_out_with_the_reason() -
     assert "`--base auto`" in caught.value.hint
 
 
-def test_a_measured_base_that_is_good_already_is_left_as_it_is() -> None:
-    with pytest.raises(UserError, match="before any training, and hardly lower afterwards"):
-        tongues.plan(
-            bases=["Qwen/Qwen3-1.7B-Base"], language="de", budget="20M tokens", base_loss="0.6"
-        )
-
-
 @pytest.mark.parametrize(("tokens", "start"), [("1M", "no forecast below"), ("10B", "")])
 def test_no_loss_is_told_outside_of_what_a_law_knows(tokens: str, start: str) -> None:
     plan = tongues.plan(bases=["b=70B@15T"], language="uk", budget=f"{tokens} tokens")

@@ -5,10 +5,11 @@
 f is Chinchilla's law by Besiroglu et al. (2024). The level is that of the language on clean
 sentences: what `tongues.languages` forecasts for 125M parameters on the content of 1 GB of English,
 over f there. D' is the text read, in tokens of the law (bytes of English content / 4.7), what is
-read again worth less. D0 is the head start of a base: the text of the language to which its loss
-corresponds, drawn from what bases usually have. Where the base was measured on the user's text, the
-draws of level and head start are weighted by how well they give that loss.
-`benchmarks/plan_losses.txt` holds this against runs.
+read again worth less. D0 is the head start of a base: the text of the language that it is worth,
+drawn from what bases usually have. A base that was measured on the user's text is worse than that
+before training, by a share of which most goes in its first steps. Draws of level, head start and
+that share are weighted by how well they give the loss. `benchmarks/plan_losses.txt` holds this
+against runs.
 """
 
 import math
@@ -38,6 +39,9 @@ _REPEATS = "muennighoff2023"
 _NAMED, _OTHER, _MOST_OF_IT, _WEB, _LEAST = (2.0, 1.5), (0.2, 1.8), 0.9, 8.9e13, 1e7
 # Tokens that a base has read whose makers do not say: since the middle of 2024, and before.
 _LATE, _LATELY, _ONCE = "2024-07", 1.5e13, 2e12
+# Before training a base's log loss is above the law's by an exponential draw of this mean; of that
+# (1 + D' / tokens) ** -power is left. Chosen on runs of at most 131k tokens (the same file).
+_ABOVE, _ABOVE_TOKENS, _ABOVE_POWER = 0.4, 3e3, 0.34
 _FORM = 0.05  # of the log loss: the law on other text and models than those it was fitted on
 # Of the log level: a user's text next to the forecast's clean sentences (benchmarks/forecast.txt).
 _TEXT = 0.25
@@ -46,10 +50,14 @@ _DRAWS, _TRIED = 2000, 40  # draws, and how many times as many are weighted
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Start:
-    """Draws of the level of a text, and of the head start of a base on it, in tokens."""
+    """Draws of the level of a text, and of the head start of a base on it, in tokens.
+
+    above: what the base's log loss is above the law before it is trained.
+    """
 
     level: Array
     tokens: Array | float = 0.0
+    above: Array | float = 0.0
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -85,28 +93,30 @@ class Outlook:
         tokens = _LEAST + share * read * np.exp(wide * _noise("start", self.language, count))
         if loss is None:
             return Start(level, tokens)
-        implied = loss / _law(base.dense, tokens)
+        above = _ABOVE * _chance("above", self.language).exponential(size=count)
+        implied = loss / _law(base.dense, tokens) / np.exp(above)
         off = math.hypot(spread, 0.0 if self.forecast.text == "own" else _TEXT)
         weights = np.exp(-0.5 * (np.log(implied / self.level) / off) ** 2) + 1e-300
         places = (np.arange(_DRAWS) + 0.5) / _DRAWS
         chosen = np.searchsorted(np.cumsum(weights) / weights.sum(), places)
         chosen = _chance("order", self.language).permutation(chosen.clip(max=count - 1))
-        return Start(implied[chosen], tokens[chosen])
+        return Start(implied[chosen], tokens[chosen], above[chosen])
 
     def loss(self, params: float, text_bytes: float, start: Start) -> Array:
         """Draws of the bits per byte after `text_bytes` of the language, repeats counted less."""
         read = text_bytes / self.premium / BYTES_PER_TOKEN
         form = np.exp(_FORM * _noise("form", self.language, _DRAWS))
-        return start.level * form * _law(params, start.tokens + read)
+        above = np.exp(start.above * (1.0 + read / _ABOVE_TOKENS) ** -_ABOVE_POWER)
+        return start.level * form * above * _law(params, start.tokens + read)
 
 
-def outlook(target: Target, sample: str | None = None, runs: tuple = ()) -> Outlook:
-    """What is known of a language; sample: text of it, runs: small ones of one's own."""
+def outlook(target: Target, runs: tuple = ()) -> Outlook:
+    """What is known of a language; runs: small ones of one's own on its text."""
     one = find_language(target.language, "--language")
     premium = byte_premium(one).value
     premium = 1.0 if math.isnan(premium) else premium
     whole = MOST_BYTES * premium
-    forecast = forecast_language(one, whole, MOST_PARAMETERS, sample=sample, runs=runs)
+    forecast = forecast_language(one, whole, MOST_PARAMETERS, runs=runs)
     unique = MOST_BYTES / BYTES_PER_TOKEN
     printed = float(_law(MOST_PARAMETERS, np.array(worth(EPOCHS * unique, unique))))
     level = forecast.loss.value / printed

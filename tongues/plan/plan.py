@@ -99,17 +99,17 @@ class Plan:
         }
 
 
-def make_plan(question: Question, laws: OwnLaws | None = None, sample: str | None = None) -> Plan:
+def make_plan(question: Question, laws: OwnLaws | None = None) -> Plan:
     """Every way of spending the budget that can be taken, and the one to take.
 
-    sample: text of the language, where there is one. A UserError where nothing can be done.
+    A UserError where nothing can be done.
     """
     laws = laws or OwnLaws({}, {})
     if not (laws or question.bases or question.languages):
         hint = "name a base by `--base`, or a language by `--language`"
         raise UserError("there is nothing to plan", hint=hint, code="nothing")
     question = replace(question, chosen=not (question.bases or laws))
-    outlooks = {} if laws else _outlooks(question, sample)
+    outlooks = {} if laws else _outlooks(question)
     planner = Planner(question, laws, outlooks)
     made = _chosen(planner) if question.chosen else list(_named(planner))
     options = [one for one in made if isinstance(one, Option)]
@@ -122,12 +122,9 @@ def make_plan(question: Question, laws: OwnLaws | None = None, sample: str | Non
     return Plan(question, laws, outlooks, tuple(options), taken, tuple(left_out))
 
 
-def _outlooks(question: Question, sample: str | None) -> dict[str, Outlook]:
-    return {
-        target.language: outlook(target, sample, question.runs)
-        for target in question.targets
-        if target.language
-    }
+def _outlooks(question: Question) -> dict[str, Outlook]:
+    targets = [target for target in question.targets if target.language]
+    return {target.language: outlook(target, question.runs) for target in targets}
 
 
 def _named(planner: Planner) -> Iterator[Option | LeftOut]:

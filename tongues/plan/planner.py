@@ -26,7 +26,6 @@ PER_PARAMETER = 20.0
 # prior would ask for half of all tokens at 2 %, and published projects took a quarter.
 KEEPS = 2.0 / 3.0
 _LIMIT = 0.02  # rise that counts as keeping them, where none is given and a law knows
-_GAIN = 0.01  # of the loss, from where training a base is worth it
 # Of the loss, which the last readings of a text must gain: Poro 2 gained nothing by 2 and 3.
 _ENOUGH = 0.01
 _FEWEST = 1e4  # tokens that teach anything
@@ -102,9 +101,6 @@ class Planner:
             what = f"the budget pays for {tokens:,.0f} tokens"
             return LeftOut(name, "too_little", what, "give more hours, money or tokens")
         ended = option.after(tokens, **known)
-        if measured and ended.loss and ended.loss.value > (1.0 - _GAIN) * measured:
-            what = f"its loss is {measured:g} before any training, and hardly lower afterwards"
-            return LeftOut(name, "above_base", what, "leave it as it is, or name another")
         if tokens >= 0.999 * option.most:
             ended = replace(ended, limit="text")
             if ended.loss:  # the last readings of a text gain next to nothing

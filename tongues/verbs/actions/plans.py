@@ -42,7 +42,6 @@ from tongues.verbs.actions.results import Draft
 from tongues.verbs.shared import pairs
 
 _NAME = re.compile(r"^name: *(\S+)", re.MULTILINE)
-_NGRAMS = 100_000  # bytes of a sample, from which its n-grams tell more than the catalogue
 _USUAL = "100M tokens"  # of a budget that nobody gave; chosen: hours on one GPU
 _WINDOW = 512  # tokens, by which the loss of a base is measured
 _WINDOWS = 48  # documents of the sample: the standard error is some per cent of the loss
@@ -83,7 +82,7 @@ def make(asked: verb.Plan) -> Plan:
         question = with_files(question, tags, Path(available), "--available-text")
     else:
         question = with_amounts(question, tags, None if available is None else str(available))
-    made = make_plan(question if known else _measured(question), known, _sample_of(question))
+    made = make_plan(question if known else _measured(question), known)
     if asked.write is not None:
         _draft_of(made, asked.write)
     return made
@@ -122,7 +121,7 @@ def draft(asked: verb.New) -> Draft:
         replays = question.replayed is not None
     question = _measured(question if replays else replace(question, replay=0.0))
     named = Path(asked.out).stem if other and asked.out else ""  # as their own files are
-    made = _draft_of(make_plan(question, sample=_sample_of(question)), asked.out, named)
+    made = _draft_of(make_plan(question), asked.out, named)
     return replace(made, lines=(*other.lines, *made.lines)) if other else made
 
 
@@ -199,12 +198,6 @@ def _measured(question: Question) -> Question:
         if any(folder.glob("*.safetensors"))
     }
     return replace(question, losses=losses)
-
-
-def _sample_of(question: Question) -> str | None:
-    """Text for n-grams, where there is enough of it."""
-    text = "\n".join(question.targets[0].sample)
-    return text if len(text.encode()) >= _NGRAMS else None
 
 
 def _own_runs(path: Path) -> list[OwnRun]:
