@@ -17,7 +17,7 @@ import tongues
 from tongues.recipe import load_recipe
 from tongues.verbs.main import command
 
-PAGE = Path(__file__).parents[1] / "docs/tutorials/python.md"
+PAGE = Path(__file__).parents[1] / "docs/how-to/python.md"
 
 # Options by which the command alone shows, or keeps, what the function returns.
 SHOWN = {"as_json", "figures"}

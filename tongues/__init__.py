@@ -1,7 +1,7 @@
 """Bring language models to new languages, and know beforehand what it takes.
 
 Every verb of the command is a function here: `tongues.prepare("recipe.yaml")` does what
-`tongues prepare recipe.yaml` does, and returns what it made. See docs/tutorials/python.md.
+`tongues prepare recipe.yaml` does, and returns what it made. See docs/how-to/python.md.
 """
 
 import sys
