@@ -1,5 +1,6 @@
 """What the docs say holds; `test_docs_commands.py` replays the commands that train."""
 
+import csv
 import doctest
 import gzip
 import json
@@ -160,3 +161,19 @@ def test_every_torchrun_of_the_docs_gives_time_for_the_last_checkpoint() -> None
             commands += re.findall(r"torchrun .*?-m tongues train", block, re.DOTALL)
     assert len(commands) == 4
     assert all(" --shutdown-timeout 3600 " in command for command in commands)
+
+
+def test_the_picture_of_the_case_has_the_numbers_of_its_results() -> None:
+    drawn = (DOCS / "images/case.svg").read_text(encoding="utf-8")
+    points = set(re.findall(r"held out: ([\d.]+); series: ([^\"]+)\"", drawn))
+    results = DOCS.parent / "benchmarks/gpu/results/2026-11-28-h200-case.csv"
+    rows = list(csv.DictReader(results.open(encoding="utf-8")))
+    names = {"10": "10 % replay", "0": "no replay", "scratch": "scratch"}
+    expected = {
+        (row["bits_per_byte"].rstrip("0"), names[row["run"].rsplit("-", 1)[1]])
+        for row in rows
+        if row["step"] != "0" and row["language"] in ("ar", "en-US")
+    }
+    lost = {pair for pair in expected if pair[1] == "scratch"}  # its English is not drawn
+    assert points <= expected and len(points) == 50
+    assert expected - points <= lost
