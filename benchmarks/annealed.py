@@ -6,8 +6,8 @@ A small model learns one synthetic language; two bases are kept: annealed to a r
 the same run before that decay. Each goes on with a related language, with and without replay, by
 the choices there are for its rate; all end with a decay to a tenth of the rate that they began
 with. Some twenty minutes on an idle core; what is finished is not done again. The table also goes
-to the file of the same name beside this script, the curves to docs/images/annealed.png. Table and
-curves of 21 November 2026 have a third base too, at the plateau of a schedule that is gone.
+to the file of the same name beside this script. That of 21 November 2026 has a third base too, at
+the plateau of a schedule that is gone.
 """
 
 import sys
@@ -16,11 +16,7 @@ from datetime import date
 from pathlib import Path
 from typing import Any
 
-import altair as alt
-import vl_convert
-
 from tongues.core.launch import open_launcher
-from tongues.core.pages.theme import config
 from tongues.recipe import load_recipe
 from tongues.runs.record import run_rows
 from tongues.text.tokens import prepare_tokens
@@ -53,7 +49,7 @@ BASES = {
     "annealed": {"schedule": "wsd", "min_learning_rate": "0%"},
     "before": {"schedule": "{name: wsd, decay: 0%}", "budget": "1.6M tokens", "warmup": "6.25%"},
 }
-# How each goes on: by the name it has in table and picture, its base, peak and warm-up.
+# How each goes on: by the name it has in the table, its base, peak and warm-up.
 CHOICES = {
     "annealed, full rate again": ("annealed", 1.0, "5%"),
     "annealed, half of it": ("annealed", 0.5, "5%"),
@@ -61,8 +57,6 @@ CHOICES = {
     "before its decay, full rate": ("before", 1.0, "0%"),
 }
 REPLAY = (0.0, 0.2)
-SCALE = alt.Scale(type="log", domain=[0.03, 1], nice=False)
-HEADER = alt.Header(labelFontSize=14, labelFont="Arial, Helvetica, sans-serif")
 SHOWN = (0.1, 0.3, 1.0)  # shares of the continued run that the table tells
 
 
@@ -97,7 +91,7 @@ def run_name(choice: int, replay: float) -> str:
 
 
 def main(workspace: Path) -> None:
-    """Train, print the table and draw the picture."""
+    """Train, and print the table."""
     workspace.mkdir(parents=True, exist_ok=True)
     path = workspace / "recipe.yaml"
     path.write_text(RECIPE)
@@ -107,7 +101,6 @@ def main(workspace: Path) -> None:
     lines = list(told(rows))
     print("\n".join(lines))
     Path(__file__).with_suffix(".txt").write_text("\n".join(lines) + "\n")
-    draw(rows, Path(__file__).parents[1] / "docs/images/annealed.png")
 
 
 def curve(rows: list[dict[str, Any]], run: str, lang: str) -> list[tuple[int, float]]:
@@ -131,34 +124,6 @@ def told(rows: list[dict[str, Any]]) -> Iterator[str]:
                 at = max(i for i, (tokens, _) in enumerate(new) if tokens <= share * new[-1][0])
                 cells += f"{new[at][1]:9.3f} ({old[at][1]:.3f})"
             yield f"{name:28}{cells}"
-
-
-def draw(rows: list[dict[str, Any]], path: Path) -> None:
-    """Loss on both languages against tokens, a column a replay share."""
-    values = [
-        {"how": name, "replay": f"{replay:.0%} replay", "language": what}
-        | {"tokens": tokens / 1e6, "loss": loss}
-        for replay in REPLAY
-        for number, name in enumerate(CHOICES)
-        for lang, what in (("qab", "new language"), ("qaa", "old language"))
-        for tokens, loss in curve(rows, run_name(number, replay), lang)
-        if tokens >= 30_000
-    ]
-    chart = (
-        alt.Chart(alt.Data(values=values), width=330, height=210)
-        .mark_line(strokeWidth=2)
-        .encode(
-            x=alt.X("tokens:Q", title="million tokens", scale=SCALE),
-            y=alt.Y("loss:Q", title="nats per token", scale=alt.Scale(zero=False)),
-            color=alt.Color("how:N", sort=list(CHOICES), legend=alt.Legend(columns=3)),
-            column=alt.Column("replay:N", title=None, header=HEADER),
-            row=alt.Row("language:N", title=None, header=HEADER),
-        )
-        .resolve_scale(y="independent")
-        .properties(title="Going on from a base that was annealed, or was not")
-    )
-    spec = chart.to_dict() | {"config": config("light", paper=True)}  # altair knows not all of it
-    path.write_bytes(vl_convert.vegalite_to_png(spec, scale=1.5))
 
 
 if __name__ == "__main__":  # the processes of the runs import this file too
