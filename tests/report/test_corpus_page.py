@@ -111,7 +111,6 @@ def test_samples_name_their_language_and_find_their_direction(page: Page):
 def test_numbers_and_figures_lie_beside_the_page(report: Path, corpus: Path):
     numbers = read_json(report.parent / "report.json")
     assert numbers["languages"] == read_json(corpus / "corpus.json")["languages"]
-    assert numbers["tokenizers"][0]["languages"]["he"]["bytes_per_token"] > 1.25
     held_out = read_json(corpus.parents[1] / "tokens/small/tokens.json")
     assert numbers["held_out"] == held_out["splits"]
     documents = held_out["languages"]["he"]["valid"]["documents"]

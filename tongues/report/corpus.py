@@ -1,17 +1,15 @@
 """The page of a corpus: how much was kept, what was dropped and why, and what is inside."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from tongues.core.pages import blocks as b
-from tongues.core.pages import percent, percent_cell, share
+from tongues.core.pages import fixed, percent, percent_cell, share, value_cell
 from tongues.core.pages.axes import Row, across, categories, colour
 from tongues.core.pages.plots import heat
 from tongues.core.quantities import counted, show_bytes
 from tongues.languages import language_name
-from tongues.report.tokenizer import choice, tokenizer_blocks, tokenizer_numbers
 from tongues.report.words import SAID
 from tongues.text.reading import REASONS
 from tongues.text.signals import LIMIT, SIGNALS, same_language
@@ -22,7 +20,6 @@ from tongues.text.summary import (
     faults_by_reason,
     read_summary,
 )
-from tongues.text.tokens.measures import SAMPLE, TokenizerMeasures, documents_on, measure_tokenizers
 from tongues.text.tokens.split import few_groups
 from tongues.text.tokens.store import Manifest, read_manifest, tokens_of
 
@@ -36,33 +33,13 @@ _SHARE = "datum.share > 0.995 ? '100' : format(datum.share * 100, '.1f')"  # as 
 
 
 def corpus_page(place: Path, progress: Callable[[str], None]) -> b.Page:
-    """The page of the corpus at `place`; `progress` gets a line for each step.
-
-    Where tokens of the corpus are in `tokens/` next to `corpus/`, the page compares their
-    tokenizers.
-    """
+    """The page of the corpus at `place`; `progress` gets a line for each step."""
     progress("reading the corpus")
-    summary, made = read_summary(place), tokens_of(place)
-    manifests = [read_manifest(path) for path in made]
-    measures = measure_tokenizers(made, documents_on(place, SAMPLE), progress) if made else []
-    for number, (measured, manifest) in enumerate(zip(measures, manifests, strict=True)):
-        counts = manifest["languages"]
-        languages = {
-            lang: replace(each, prepared=counts[lang]["train"]["bytes_per_token"])
-            if lang in counts
-            else each
-            for lang, each in measured.languages.items()
-        }
-        measures[number] = replace(measured, languages=languages)
-    return _page(f"Corpus {place.resolve().name}", summary, measures, manifests)
+    manifests = [read_manifest(path) for path in tokens_of(place)]
+    return _page(f"Corpus {place.resolve().name}", read_summary(place), manifests)
 
 
-def _page(
-    title: str,
-    summary: CorpusSummary,
-    measures: Sequence[TokenizerMeasures],
-    manifests: Sequence[Manifest],
-) -> b.Page:
+def _page(title: str, summary: CorpusSummary, manifests: Sequence[Manifest]) -> b.Page:
     languages = summary["languages"]
     abouts = languages.values()
     read, kept = (
@@ -93,13 +70,9 @@ def _page(
             b.Section("reasons", "What was dropped", [reasons]) if reasons.rows else None,
             b.Section("held-out", "Held-out text", _of_split(first)) if first else None,
             languages_identified(languages),
-            b.Paragraph(choice(measures), "lead") if len(measures) > 1 else None,
-            *(tokenizer_blocks(measures) if measures else []),
             *(b.Section(f"language-{x}", x, _language(x, about)) for x, about in languages.items()),
         ],
-        numbers={**summary}
-        | {"tokenizers": [tokenizer_numbers(each) for each in measures]}
-        | {"held_out": splits or None},
+        numbers={**summary, "held_out": splits or None},
     )
 
 
@@ -163,10 +136,12 @@ def _of_split(manifest: Manifest) -> list[b.Block]:
     """What the held-out text of each language consists of, next to its training text."""
     rows, sources = list[_Cells](), list[_Cells]()
     for lang, split in manifest["splits"].items():
-        valid, overlap = manifest["languages"][lang]["valid"], split["overlap"]
+        counts, overlap = manifest["languages"][lang], split["overlap"]
+        ratio = value_cell(counts["train"]["bytes_per_token"], fixed(2))
         rows.append(
-            {"language": lang, "independent groups": split["groups"], **_amount(valid)}
+            {"language": lang, "independent groups": split["groups"], **_amount(counts["valid"])}
             | {"left out": overlap["documents"], "size left out": _size(overlap["bytes"])}
+            | {"bytes per token to train on": ratio}
         )
         totals = {
             side: sum(each[side] for each in split["sources"].values())

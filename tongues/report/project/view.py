@@ -19,13 +19,15 @@ from tongues.core.pages import axes as a
 from tongues.core.pages import blocks as b
 from tongues.core.pages.plots import dots, line, panel
 from tongues.evaluate.kept import kept_evaluations
-from tongues.plan.steps import steps_in
+from tongues.plan.steps import Step, steps_in
+from tongues.report.evaluation.opening import Verdict
 from tongues.report.project.answer import (
     costs_of,
     find_plans,
     finished_runs,
     plan_section,
     project_answer,
+    project_tiles,
 )
 from tongues.runs.record import RECIPE, Run, read_run
 from tongues.runs.states import RunState, states, states_table, study_lines
@@ -36,6 +38,7 @@ from tongues.train.study.forecasts import with_forecasts
 
 _POINTS = 80  # of a run's training loss: each the mean of its neighbours
 _RUNS = 8  # the newest ones
+_NEXT = 4  # steps that are named
 _LANGUAGES = 6  # with a panel of their own
 _CAPTION = "Held out: the sample scored during training; training: means over steps; rings: spikes."
 _SPEED = "Tokens/s are the mean of a run from its first step on, evaluations included."
@@ -46,13 +49,24 @@ def write_project_report(workspace: Path, out: Path) -> Path:
     every, evaluations = finished_runs(workspace), dict(kept_evaluations(workspace))
     runs = [run for run in every if "/" not in run.run]  # of no study
     steps = steps_in(workspace)
-    topics = project_answer(workspace, every, evaluations, steps)
-    blocks: list[b.Block] = [*run_blocks(workspace), *map(plan_section, find_plans(workspace))]
-    if runs:
-        each = [b.Details(run.run, _about(run, workspace), open=len(runs) == 1) for run in runs]
-        blocks.append(b.Section("data", "Data, licence and cost of each run", each))
+    todo = b.Table.of(_step(each) for each in steps[:_NEXT])
+    outcome, tiles = (
+        project_answer(workspace, every, evaluations),
+        project_tiles(every, evaluations),
+    )
+    verdict = Verdict.of(next(iter(evaluations.values()))) if evaluations else None
+    each = [b.Details(run.run, _about(run, workspace), open=len(runs) == 1) for run in runs]
+    blocks: list[b.Block] = [
+        b.Tiles(tiles),
+        b.Items(outcome, "plain") if outcome else None,
+        verdict.figure() if verdict else None,
+        b.Section("next", "Next", [todo]) if steps else None,
+        *run_blocks(workspace),
+        *map(plan_section, find_plans(workspace)),
+        b.Section("data", "Data, licence and cost of each run", each) if each else None,
+    ]
     numbers: dict[str, Any] = {
-        "topics": {name: lines for name, lines in topics.items() if lines},
+        "outcome": [*outcome, *(tile.line for tile in tiles)],
         "runs": [
             {"run": run.run, "hours": cost.hours, "kwh": cost.energy, "usd": cost.money}
             for run, cost in costs_of(runs)
@@ -60,13 +74,16 @@ def write_project_report(workspace: Path, out: Path) -> Path:
         "steps": [{"command": step.command, "reason": step.reason} for step in steps],
     }
     name = f"Project: {workspace.resolve().name}"
-    page = b.Page(name, blocks, lead=[b.Topics.of(topics)], numbers=numbers)
-    index = write_page(page, out)
-    receipt = as_markdown([*page.lead, *page.blocks])
+    index = write_page(b.Page(name, blocks, numbers=numbers), out)
+    receipt = as_markdown(blocks)
     write_text(out / CARD, f"# {name}\n\n{receipt}\n")
     for path in (*workspace.glob("*.yaml"), *find_plans(workspace)):
         shutil.copyfile(path, out / path.name)
     return index
+
+
+def _step(step: Step) -> dict[str, b.Entry]:
+    return {"command": b.Cell(step.command, code=True), "why": step.reason}
 
 
 def _about(run: Run, workspace: Path) -> list[b.Block]:
