@@ -6,9 +6,10 @@ from tongues.core.estimate import Estimate
 from tongues.core.pages import (
     Block,
     Cell,
+    Details,
     Entry,
+    Figure,
     Items,
-    Paragraph,
     Section,
     Show,
     Table,
@@ -29,15 +30,15 @@ from tongues.train.study.outcomes import LossChange
 _LANGUAGES = 2  # of one run alone that have a number of their own: the page's figures have all
 
 
-def answer_section(findings: Findings, step: str = "") -> Section:
+def answer_section(findings: Findings, step: str = "", figure: Figure | None = None) -> Section:
     """What to take on each target, and a row for everything that was trained.
 
-    step: what to do next; of one run alone it follows what the run did.
+    step: what to do next; of one run alone it follows what the run did. figure: what is seen first.
     """
     if run := findings.only:
-        lines = [SAID["sample"], *findings.left_out, *([step] if step else [])]
+        lines = [*([step] if step else []), SAID["sample"], *findings.left_out]
         tiles = Tiles(_tiles(findings, run))
-        return Section("answer", "What came of it", [tiles, Items(lines, "plain")])
+        return Section("answer", "", [tiles, Items(lines, "plain"), figure])
     rows = findings.rows
     several = len({(row.strategy, row.replay) for row in rows}) > 1
     ends = several or any(row.gain is None for row in rows)
@@ -71,11 +72,11 @@ def answer_section(findings: Findings, step: str = "") -> Section:
         SAID["flops"],
         SAID["twice"] * (len({run.name for row in rows for run in row.runs}) < sum(counts)),
     ]
-    text = " ".join(filter(None, [*about, SAID["new_tokens"] * new]))
+    columns = [*filter(None, [*about, SAID["new_tokens"] * new])]
     lines = [*(advice(findings) if several else []), *findings.left_out]
-    blocks: list[Block] = [Tiles([*_study_tiles(findings)]), Items(lines, "plain")]
-    blocks += [Table.of(table), Paragraph(text, "notes")]
-    return Section("answer", "What to take" if several else "What came of it", blocks)
+    blocks: list[Block] = [Tiles([*_study_tiles(findings)]), Items(lines, "plain"), figure]
+    blocks += [Table.of(table), Details("What the columns mean", [Items(columns, "notes")])]
+    return Section("answer", "", blocks)
 
 
 def _tiles(findings: Findings, run: RunCurves) -> list[Tile]:
@@ -128,7 +129,7 @@ def advice(findings: Findings) -> list[str]:
     if run := findings.only:
         return [tile.line for tile in _tiles(findings, run)]
     targets = [target for target in findings.targets if target not in findings.base_languages]
-    return [f"**`{target}`:** {' '.join(_advice(findings, target))}" for target in targets]
+    return [f"**`{language_name(x)}`:** {' '.join(_advice(findings, x))}" for x in targets]
 
 
 def advised_replay(findings: Findings, target: str) -> float:

@@ -14,6 +14,7 @@ from tongues.core.pages.axes import series_name
 from tongues.core.pages.blocks import Block, Cell, Entry, Paragraph, Section, Table
 from tongues.core.quantities import counted, show_count
 from tongues.core.roles import list_languages
+from tongues.languages import language_name
 from tongues.laws.observed import RunCurves, once, size_order
 from tongues.laws.targets import SETTLED
 from tongues.plan.steps import step_of_runs
@@ -74,8 +75,10 @@ def study_page(
     step: what to do next with one run.
     """
     ahead = {state.run: state for state in states if state.forecast}
+    drawn = figures(findings)
+    first = min(drawn, key=_place_of, default=None)
     rest = [
-        *figures(findings),
+        *(figure for figure in drawn if figure is not first),
         findings_law_section(findings),
         _section(
             "unfinished",
@@ -96,7 +99,7 @@ def study_page(
     return b.Page(
         _title(findings),
         [
-            answer_section(findings, step),
+            answer_section(findings, step, first),
             Section("contents", "", [links]),
             *rest,
         ],
@@ -107,6 +110,11 @@ def study_page(
     )
 
 
+def _place_of(figure: b.Figure) -> tuple[bool, bool]:
+    """What replay keeps comes first, unless another figure needs less room."""
+    return len(figure.panels) > 2, figure.name != "forgetting"
+
+
 def _title(known: Findings) -> str:
     """From which languages to which; of one run alone with its name."""
     learned = [run for target in known.targets for run in known.runs if run.target == target]
@@ -114,8 +122,8 @@ def _title(known: Findings) -> str:
         return "Runs"
     bases = known.base_languages
     targets = dict.fromkeys(x for run in learned for x in run.targets if x not in bases)
-    targets = list_languages(targets or bases)
-    title = f"From {list_languages(bases)} to {targets}" if bases else f"Learning {targets}"
+    learnt, old = (list_languages(map(language_name, x)) for x in (targets or bases, bases))
+    title = f"From {old} to {learnt}" if bases else f"Learning {learnt}"
     only = known.only
     return f"{only.name}: {title[0].lower()}{title[1:]}" if only else title
 

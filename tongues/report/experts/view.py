@@ -4,19 +4,18 @@ from collections.abc import Sequence
 from dataclasses import asdict, replace
 from statistics import fmean
 
-from tongues.core.beside import read_beside
 from tongues.core.estimate import Estimate
 from tongues.core.pages import Figure, estimate_cell, signed, value_cell
 from tongues.core.pages import blocks as b
 from tongues.core.pages.axes import Axis, Row, across, categories, colour, linear, logs
 from tongues.core.pages.plots import alt, dots, heat, line, panel, rule, words
-from tongues.core.quantities import counted, show_bytes, show_count
+from tongues.core.quantities import show_bytes, show_count
 from tongues.core.significance.correlation import correlate
 from tongues.evaluate.evaluation import Evaluation
 from tongues.evaluate.settings import AddedLanguages, MeasuredExperts, Setting
 from tongues.experts.ensemble import ROUTINGS
 from tongues.report.evaluation.tables import show_perplexity
-from tongues.report.experts.answer import expert_answer, expert_tiles, forgotten, nats
+from tongues.report.experts.answer import WORDS, expert_answer, expert_tiles, forgotten, nats
 from tongues.report.experts.partition import spread_panel
 
 # The figures of experts: what they gain and cost, language by language, and what they forget.
@@ -153,9 +152,7 @@ def _forgetting(experts: MeasuredExperts) -> Figure | None:
 
 _SETTINGS, _ADDED = "Partitions and routings", "Added languages"
 _LANGUAGES, _FORGETTING = "Languages", "Forgetting"
-_ABOUT: dict[str, str] = read_beside(__file__)["about"]  # of tables, by title
 _FIGURES = {
-    _SETTINGS: ("cost",),
     _LANGUAGES: ("shares",),
     _FORGETTING: ("forgetting", "unlearned"),
 }
@@ -165,36 +162,43 @@ def experts_page(evaluation: Evaluation, name: str) -> b.Page:
     """The page of an evaluation of experts."""
     experts = MeasuredExperts.of(evaluation)
     topics, figures = expert_answer(experts), expert_figures(experts)
-    blocks: list[b.Block] = [b.Tiles(expert_tiles(experts)), b.Topics.of(topics)]
+    sure = [line for topic in ("Certainty", "Caveats") for line in topics.get(topic, ())]
+    blocks: list[b.Block] = [
+        b.Tiles(expert_tiles(experts)),
+        figures.get("cost"),
+        b.Details("How sure is this?", [b.Items(sure, "plain")]),
+    ]
     for title, table in expert_tables(experts).items():
-        first, place = title == _SETTINGS, f"table-{title.split()[0].lower()}"
-        about = _ABOUT[title] + (f" {routing_sentences(experts.settings)}" if first else "")
-        blocks.append(b.Section(place, title, [about, table]))
+        inside: list[b.Block] = [WORDS["about"][title], table]
+        if title == _SETTINGS:
+            inside.append(b.Details("Routings", [routing_table(experts.settings)]))
+        blocks.append(b.Section(f"table-{title.split()[0].lower()}", title, inside))
         blocks += map(figures.get, _FIGURES.get(title, ()))
     tokens = fmean(of.tokens for of in experts.base.losses.values())
-    lead = [
-        counted(len(experts.languages), "language"),
-        counted(len(experts.partitions), "ensemble"),
-        counted(
-            max(len(x.of_members) for s in experts.settings for x in s.losses.values()),
-            "random seed",
-        ),
-        f"base model {experts.scores.base}",
-        f"about {show_count(tokens)} held-out tokens of each language",
-    ]
+    seeds = (len(x.of_members) for s in experts.settings for x in s.losses.values())
+    scored = {
+        "languages": len(experts.languages),
+        "ensembles": len(experts.partitions),
+        "random seeds of training": max(seeds),
+        "base model": experts.scores.base,
+        "held-out tokens of a language": f"about {show_count(tokens)}",
+    }
+    terms = b.Terms({name: str(value) for name, value in scored.items()})
+    blocks.append(b.Section("scored", "What was scored", [terms]))
     return b.Page(
         f"Language experts: {name}",
         blocks,
-        lead=[b.Paragraph(" · ".join(lead), "lead")],
+        lead=[b.Paragraph(line, "lead") for line in topics.get("Choice", ())[:1]],
         numbers={"findings": topics, **evaluation.to_json()},
     )
 
 
-def routing_sentences(settings: Sequence[Setting]) -> str:
-    """Which experts predict a token, by each routing of the table."""
+def routing_table(settings: Sequence[Setting]) -> b.Table:
+    """Which experts predict a token, by each routing of these."""
     kinds = dict.fromkeys(each.kind for each in settings if each.kind)
-    clauses = "; ".join(f"`{kind}`: {ROUTINGS.find(kind).summary}" for kind in kinds)
-    return f"Routings: {clauses}." if clauses else ""
+    return b.Table.of(
+        {"routing": kind, "experts of a token": ROUTINGS.find(kind).summary} for kind in kinds
+    )
 
 
 def expert_tables(experts: MeasuredExperts) -> dict[str, b.Table]:
