@@ -197,8 +197,8 @@ def _study_tiles(findings: Findings) -> Iterator[Tile]:
     name, share = language_name(target), f"{100 * replay:.3g}"
     for outcome in tried:
         if outcome.lead and outcome.replay == replay:
-            label = SAID["versus_scratch"].format(name=name, way=series_name("cpt", replay))
-            yield _change(label, -outcome.lead.nats, SAID["at_equal_tokens"], "target")
+            label, way = SAID["versus_scratch"].format(name=name), series_name("cpt", replay)
+            yield _change(label, -outcome.lead.nats, way, "target")
     if replay in effects:
         lang, kept = max(effects[replay].items(), key=lambda each: each[1].value)
         label = SAID["with_replay"].format(name=language_name(lang), share=share)
@@ -215,8 +215,8 @@ def _study_tiles(findings: Findings) -> Iterator[Tile]:
 
 def _change(label: str, change: Estimate, below: str, role: str) -> Tile:
     show = show_nats(change)
-    below = f"{interval(change, show)} {below}".lstrip()
-    return Tile(label, signed(change.value, show), below, role)
+    below = "; ".join(filter(None, [interval(change, show), below]))
+    return Tile(label, SAID["nats"].format(signed(change.value, show)), below, role)
 
 
 def unmeasured(findings: Findings) -> str:

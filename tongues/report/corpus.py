@@ -6,8 +6,8 @@ from typing import Any
 
 from tongues.core.pages import blocks as b
 from tongues.core.pages import fixed, percent, percent_cell, share, value_cell
-from tongues.core.pages.axes import Row, across, categories, colour
-from tongues.core.pages.plots import heat
+from tongues.core.pages.axes import Row, across, categories, colour, linear
+from tongues.core.pages.plots import bars, heat
 from tongues.core.quantities import counted, show_bytes
 from tongues.languages import language_name
 from tongues.report.words import SAID
@@ -27,6 +27,7 @@ _Cells = Mapping[str, b.Entry]
 _FAULTS = 12  # of a language, shown
 _EXAMPLE = 90  # characters of a dropped document
 _SOURCES = 12  # of a language, the largest, next to their part of the held-out text
+_BARS = 12  # languages drawn, those that kept least
 _COLUMNS, _WRITTEN = 24, 9  # of a matrix, at most, and up to which its shares are written
 _SEEN = 0.0005  # shares below it are not drawn
 _SHARE = "datum.share > 0.995 ? '100' : format(datum.share * 100, '.1f')"  # as percent
@@ -65,12 +66,18 @@ def _page(title: str, summary: CorpusSummary, manifests: Sequence[Manifest]) -> 
         title,
         [
             b.Tiles(tiles),
-            b.Callout("What to fix", cautions) if cautions else None,
+            b.Details("What to fix", [b.Items(cautions)], count=str(len(cautions)))
+            if cautions
+            else None,
+            _kept_and_dropped(worst, languages),
             b.Section("languages", "Languages", [table]),
             b.Section("reasons", "What was dropped", [reasons]) if reasons.rows else None,
             b.Section("held-out", "Held-out text", _of_split(first)) if first else None,
             languages_identified(languages),
-            *(b.Section(f"language-{x}", x, _language(x, about)) for x, about in languages.items()),
+            *(
+                b.Section(f"language-{x}", language_name(x), _language(x, about))
+                for x, about in languages.items()
+            ),
         ],
         numbers={**summary, "held_out": splits or None},
     )
@@ -78,10 +85,34 @@ def _page(title: str, summary: CorpusSummary, manifests: Sequence[Manifest]) -> 
 
 def _kept(label: str, kept: TextSize, read: TextSize) -> b.Tile:
     """The share of bytes that is kept, with both and the documents."""
-    documents = {"documents": kept["documents"], "all": read["documents"]}
     sizes = {"kept": show_bytes(kept["bytes"]), "read": show_bytes(read["bytes"])}
-    below = SAID["kept_of"].format(**sizes, **documents)
+    below = SAID["kept_of"].format(**sizes, documents=kept["documents"])
     return b.Tile(label, percent(share(kept["bytes"], read["bytes"])), below)
+
+
+def _kept_and_dropped(
+    worst: Sequence[str], languages: Mapping[str, LanguageSummary]
+) -> b.Figure | None:
+    """By language the share of bytes kept, and that dropped for each reason."""
+    rows: list[Row] = [
+        {"language": language_name(lang), "series": why, "order": why != "kept"}
+        | {"share": share(size["bytes"], languages[lang]["read"]["bytes"])}
+        for lang in worst[:_BARS]
+        for why, size in {"kept": languages[lang]["kept"], **languages[lang]["dropped"]}.items()
+    ]
+    first, *others = dict.fromkeys(row["series"] for row in rows if row["order"]) or [""]
+    drawn = bars(
+        "",
+        rows,
+        linear("share", "share of the bytes read", low=0, high=1, format="~%"),
+        categories(
+            "language", list(dict.fromkeys(row["language"] for row in rows)), labelLimit=190
+        ),
+        colour([first, "kept", *others], rows, "square"),
+        tooltip=("language", "series=reason", "share:.1%"),
+        order="order",
+    )
+    return b.Figure.of("kept", SAID["kept_and_dropped"], SAID["about_kept"], [drawn], rows)
 
 
 def languages_identified(languages: Mapping[str, LanguageSummary]) -> b.Figure | None:
@@ -102,7 +133,7 @@ def languages_identified(languages: Mapping[str, LanguageSummary]) -> b.Figure |
         others = sorted((x for x in largest if x not in own), key=lambda x: (-largest[x], x))
         columns = [*own, *(x for x in others if largest[x] >= _SEEN)][:_COLUMNS]
         cells: list[Row] = [
-            {"language": lang, "found": label, "share": part, "text": percent(part)}
+            {"language": language_name(lang), "found": label, "share": part, "text": percent(part)}
             | {"kind": "own" if same_language(lang, label) else "other"}
             for lang, parts in shares.items()
             for label in columns
@@ -115,7 +146,7 @@ def languages_identified(languages: Mapping[str, LanguageSummary]) -> b.Figure |
                 title,
                 cells,
                 across("found", columns, title="identified as"),
-                categories("language", list(languages)),
+                categories("language", list(map(language_name, languages))),
                 colour(["other", "own"], field="kind"),
                 "share",
                 {"type": "sqrt", "domain": [0, 1], "range": [0.1, 0.75]},
@@ -124,11 +155,7 @@ def languages_identified(languages: Mapping[str, LanguageSummary]) -> b.Figure |
             )
         )
         rows += [{"share of": name} | row for row in cells]
-    caption = (
-        "A row is a language of the corpus, a column what was identified: left by documents, right "
-        f"by passages of the text kept. Rare labels and shares below {percent(2 * _SEEN)} are not "
-        "drawn."
-    )
+    caption = SAID["about_identified"].format(least=percent(2 * _SEEN))
     return b.Figure.of("identified", "Languages identified", caption, panels, rows)
 
 
@@ -139,7 +166,11 @@ def _of_split(manifest: Manifest) -> list[b.Block]:
         counts, overlap = manifest["languages"][lang], split["overlap"]
         ratio = value_cell(counts["train"]["bytes_per_token"], fixed(2))
         rows.append(
-            {"language": lang, "independent groups": split["groups"], **_amount(counts["valid"])}
+            {
+                "language": language_name(lang),
+                "independent groups": split["groups"],
+                **_amount(counts["valid"]),
+            }
             | {"left out": overlap["documents"], "size left out": _size(overlap["bytes"])}
             | {"bytes per token to train on": ratio}
         )
@@ -149,7 +180,7 @@ def _of_split(manifest: Manifest) -> list[b.Block]:
         }
         largest = sorted(split["sources"].items(), key=lambda each: -sum(each[1].values()))
         sources += [
-            {"language": lang, "source": title}
+            {"language": language_name(lang), "source": title}
             | {"of the held-out text": percent_cell(sizes["valid"], totals["valid"])}
             | {"of the training text": percent_cell(sizes["train"], totals["train"])}
             for title, sizes in largest[:_SOURCES]
@@ -178,7 +209,7 @@ def _reasons(languages: Mapping[str, LanguageSummary], read: int) -> Iterator[_C
             {"reason": b.Cell(why, strong=why == "kept"), "documents": count}
             | {"size": _size(size), "of the bytes": percent_cell(size, read)}
             | {"mean size": _size(round(size / max(count, 1)))}
-            | {"most in": b.Cell(most, link=f"#language-{most}")}
+            | {"most in": b.Cell(language_name(most), link=f"#language-{most}")}
             | {"example": b.Cell(example, code=bool(example))}
         )
 
@@ -187,7 +218,7 @@ def _row(lang: str, about: LanguageSummary) -> _Cells:
     """What came in of a language and what stayed."""
     read, kept, foreign = about["read"], about["kept"], about["foreign"]
     return (
-        {"language": b.Cell(lang, link=f"#language-{lang}")}
+        {"language": b.Cell(language_name(lang), link=f"#language-{lang}")}
         | {"kept": percent_cell(kept["bytes"], read["bytes"]), **_amount(kept)}
         | {"documents read": read["documents"], "size read": _size(read["bytes"])}
         | {"other languages": "not known" if foreign is None else percent_cell(foreign)}

@@ -58,7 +58,7 @@ def _tiles(plan: Plan) -> Iterator[b.Tile]:
 def _losses(plan: Plan) -> Figure | None:
     """Every option's loss with its interval, the best first; None where no law knows one."""
     known = sorted((one.loss.value, i) for i, one in enumerate(plan.options) if one.loss)
-    if len(known) < 2:
+    if not known:
         return None
     rows = [_row(plan.options[i], rank, plan) for rank, (_, i) in enumerate(known)]
     values = [row[key] for row in rows for key in ("value", "low", "high")]

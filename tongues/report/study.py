@@ -76,7 +76,7 @@ def study_page(
     """
     ahead = {state.run: state for state in states if state.forecast}
     drawn = figures(findings)
-    first = min(drawn, key=_place_of, default=None)
+    first = min(drawn, key=lambda figure: figure.name != "forgetting", default=None)
     rest = [
         *(figure for figure in drawn if figure is not first),
         findings_law_section(findings),
@@ -108,11 +108,6 @@ def study_page(
         numbers=_numbers(findings)
         | {"forecasts": {name: x.forecast.to_json() for name, x in ahead.items() if x.forecast}},
     )
-
-
-def _place_of(figure: b.Figure) -> tuple[bool, bool]:
-    """What replay keeps comes first, unless another figure needs less room."""
-    return len(figure.panels) > 2, figure.name != "forgetting"
 
 
 def _title(known: Findings) -> str:

@@ -8,6 +8,7 @@ from tongues.core.pages.axes import Row, domain, series_name
 from tongues.core.pages.plots import alt, dots, line, panel, rule
 from tongues.core.quantities import show_count
 from tongues.core.roles import list_languages
+from tongues.languages import language_name
 from tongues.laws.observed import RunCurves, size_order
 from tongues.report.laws import findings_law_figures
 from tongues.train.study.findings import Findings, rise
@@ -17,7 +18,7 @@ _THIN = "Each thin line is a run, larger sizes further right."
 _ENVELOPE = "Dashed: the power law along the lowest losses of all sizes."
 _ENVELOPE_OF_ENDS = "Dashed: the power law along the lowest final losses of all sizes."
 _SEEDS = "Thin lines are seeds, thick ones their mean."
-_BEFORE = "Dashed: the base before the first step; what is above it on {} is forgotten."
+_BEFORE = "Dashed: the base; above it on {} is forgotten."
 _SEEN = "Tokens the twin from scratch had seen"
 _RUN_TIPS = ("run", "shape=size", "tokens:.3s", "compute:.2e=FLOPs", "loss:.3f")
 _POINT_TIPS = ("run", "shape=size", "loss:.3f=at loss", "tokens:.3s=tokens from scratch")
@@ -129,9 +130,9 @@ def _forgetting(findings: Findings) -> Figure | None:
                 continue
             drawn.add((lang, those))
             on = [row for row in rows if (row["target"], row["lang"]) == (target, lang)]
-            title, start = f"Loss on {lang}", None
+            title, start = f"Loss on {language_name(lang)}", None
             if lang != runs[0].lang:
-                title = f"Loss on {lang}, while learning {target}"
+                title = f"{title}, learning {language_name(target)}"
             if lang != runs[0].lang or target in begun:
                 start = fmean(float(run.curves[lang].loss[0]) for run in runs)
             y = a.linear("loss", a.LOSS, [*on, *([] if start is None else [start])])
@@ -142,7 +143,7 @@ def _forgetting(findings: Findings) -> Figure | None:
             panels.append(panel(title, rule(y=y, at=start), thin, mean, tips))
     about = f"CPT of one size, {size}, on {show_count(shown[0].tokens)} tokens."
     seeds = [_SEEDS] if len({run.seed for run in shown}) > 1 else []
-    caption = [about, *seeds, _BEFORE.format(list_languages(known))]
+    caption = [about, *seeds, _BEFORE.format(list_languages(map(language_name, known)))]
     replayed = len({run.replay for run in shown}) > 1
     title = "What replay keeps, and what it costs" if replayed else "Learned and forgotten"
     return Figure.of("forgetting", title, caption, panels, rows)

@@ -14,7 +14,7 @@ import pytest
 import tongues
 from tests.report.pages import Page
 from tongues.core.errors import UserError
-from tongues.core.files import write_json
+from tongues.core.files import read_lines, write_json
 from tongues.core.quantities import show_seconds
 from tongues.report.project import write_project_report
 from tongues.report.project.view import curve_figure
@@ -92,8 +92,9 @@ def test_losses_through_training_have_a_panel_for_each_language(workspace: Path)
     assert drawn
     titles = [one.to_dict()["title"] for one in drawn.panels]
     assert titles == ["Held-out text, qaa", "Held-out text, qab", "Training text"]
+    assert {row["run"] for row in drawn.rows} == {"small"}
     assert {row["lang"] for row in drawn.rows if row["text"] == "held out"} == {"qaa", "qab"}
-    assert {row["series"] for row in drawn.rows} == {"small"}
+    assert {row["series"] for row in drawn.rows} == {"scratch"}
 
 
 def test_the_advice_of_a_page_older_than_its_runs_is_left_out(workspace: Path) -> None:
@@ -212,6 +213,9 @@ def test_a_page_of_runs_follows_their_logs(workspace: Path) -> None:
 
     assert 'http-equiv="refresh"' in get()
     assert "smallfinished" in Page(get()).said
+    ends = [row["bits_per_byte"] for row in read_lines(workspace / "runs/small/evals.jsonl")]
+    assert f"qaa, bits per byte{ends[0]:.3f} → " in Page(get()).said
+    assert "Finished100 %" in Page(get()).said.replace("\u00a0", " ")
     run = workspace / "runs/small"
     record = read_run(run)
     shutil.copytree(run, run.with_name("another"))

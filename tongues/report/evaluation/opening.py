@@ -121,7 +121,7 @@ class Verdict:
             rows,
             linear("value", measure.quantity, ends, high=max(ends) + room),
             y,
-            colour(_COLOURS, rows, "circle"),
+            colour(_COLOURS, rows, "circle", columns=4),
             height=_ROW * len(sizes) + 20,
             side_by_side=("before", "after"),
             beside="when",

@@ -12,7 +12,7 @@ from tongues.core.extras import require
 from tongues.core.files import changed_at, files_named
 from tongues.core.pages import blocks as b
 from tongues.core.pages import page_as_html
-from tongues.report.project import run_blocks
+from tongues.report.project import run_blocks, run_tiles
 
 _EVERY = 10  # seconds
 _LOGS = ("run.json", "metrics.jsonl", "evals.jsonl", "events.jsonl", "timing.jsonl")
@@ -36,9 +36,12 @@ class _Pages:
             seen = int(time.time() / 60), sorted((str(x), changed_at(x)) for x in logs)
             if seen == self._seen:
                 return
-            blocks = list(run_blocks(self._workspace)) or [
-                b.Paragraph("There are no runs yet: `tongues train RECIPE` makes one.")
-            ]
+            blocks = [b.Tiles([*run_tiles(self._workspace)]), *run_blocks(self._workspace)]
+            blocks = (
+                blocks
+                if blocks[1:]
+                else [b.Paragraph("There are no runs yet: `tongues train RECIPE` makes one.")]
+            )
             note = f"Read at {time.strftime('%H:%M:%S')}, and again every {_EVERY} seconds."
             title = f"Runs of {self._workspace.resolve().name}"
             page = b.Page(title, blocks, lead=[b.Paragraph(note, "quiet")])
