@@ -6,8 +6,7 @@ import pytest
 from tests.report.pages import Page as Parsed
 from tongues.core.errors import UserError
 from tongues.core.estimate import Estimate
-from tongues.core.pages import (
-    Callout,
+from tongues.core.pages.blocks import (
     Cell,
     Details,
     Figure,
@@ -18,12 +17,8 @@ from tongues.core.pages import (
     Section,
     Table,
     Terms,
-    Topics,
-    as_html,
-    page_as_html,
-    prose,
-    write_page,
 )
+from tongues.core.pages.write import as_html, page_as_html, prose, write_page
 
 
 def test_sentences_are_marked_and_nothing_in_them_is_markup() -> None:
@@ -79,9 +74,9 @@ def test_a_page_is_whole_with_its_figures_in_reading_order(tmp_path: Path) -> No
     page = Page(
         "Title <here>",
         [
-            Topics({"Found": [Items(["One."]), figure("first")]}),
-            Callout("", ["Beware."]),
-            Callout("To doubt", ["Few."]),
+            Items(["One."]),
+            figure("first"),
+            Paragraph("Beware.", "doubt"),
             Section("runs", "Runs", [Details("More", [figure("second"), Quote("q", "sw")])]),
             Terms({"a": "b"}),
             figure("third"),

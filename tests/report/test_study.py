@@ -13,8 +13,8 @@ from tests.report.pages import Page
 from tongues.core.errors import UserError
 from tongues.core.estimate import Estimate
 from tongues.core.files import only_one, read_json, write_json
-from tongues.core.pages import Page as StudyPage
 from tongues.core.pages import page_as_html, write_page
+from tongues.core.pages.blocks import Page as StudyPage
 from tongues.recipe import MixtureRule
 from tongues.report.answer import advice, unmeasured
 from tongues.report.study import runs_page, study_page
@@ -45,7 +45,7 @@ def test_page_says_what_was_found(page: Page, made_study: Path):
     words = page.said
     assert words.startswith("From home to near and Fataleka")
     assert "56 runs · 4 sizes, 0.1M to 0.6M · 2 seeds · up to 2M tokens · replay 0 %, 20 %" in words
-    opening = ("Tokens saved by CPT", "near: take CPT", "Loss against", "tokens saved, %")
+    opening = ("Tokens saved by CPT", "near: take CPT", "What replay keeps", "tokens saved, %")
     places = [words.index(each) for each in opening]
     assert places == sorted(places)
     assert "torch 2.13.0" in words

@@ -180,7 +180,7 @@ def test_forgetting_shows_one_size_with_every_share(drawn: dict[str, Figure]):
     assert {row["shape"] for row in figure.rows} == {"0.6M"}
     assert {row["series"] for row in figure.rows} == {"CPT", "CPT + 20 % replay"}
     assert [panel.to_dict()["title"] for panel in figure.panels[:2]] == [
-        "Loss on home, while learning near",
+        "Loss on home, learning near",
         "Loss on near",
     ]
 

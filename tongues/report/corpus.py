@@ -6,13 +6,13 @@ from typing import Any
 
 from tongues.core.pages import blocks as b
 from tongues.core.pages import fixed, percent, percent_cell, share, value_cell
-from tongues.core.pages.axes import Row, across, categories, colour, linear
-from tongues.core.pages.plots import bars, heat
+from tongues.core.pages.axes import Row, categories, colour, linear
+from tongues.core.pages.plots import bars
 from tongues.core.quantities import counted, show_bytes
 from tongues.languages import language_name
 from tongues.report.words import SAID
 from tongues.text.reading import REASONS
-from tongues.text.signals import LIMIT, SIGNALS, same_language
+from tongues.text.signals import LIMIT, SIGNALS
 from tongues.text.summary import (
     CorpusSummary,
     LanguageSummary,
@@ -28,9 +28,7 @@ _FAULTS = 12  # of a language, shown
 _EXAMPLE = 90  # characters of a dropped document
 _SOURCES = 12  # of a language, the largest, next to their part of the held-out text
 _BARS = 12  # languages drawn, those that kept least
-_COLUMNS, _WRITTEN = 24, 9  # of a matrix, at most, and up to which its shares are written
-_SEEN = 0.0005  # shares below it are not drawn
-_SHARE = "datum.share > 0.995 ? '100' : format(datum.share * 100, '.1f')"  # as percent
+_LABELS = 5  # that text of a language has most often
 
 
 def corpus_page(place: Path, progress: Callable[[str], None]) -> b.Page:
@@ -55,7 +53,7 @@ def _page(title: str, summary: CorpusSummary, manifests: Sequence[Manifest]) -> 
     splits = first["splits"] if first else {}
     few = [few_groups(lang, split) for lang, split in splits.items()]
     cautions += [f"{each}." for each in few if each]
-    reasons = b.Table.of(_reasons(languages, read["bytes"]))
+    reasons, labels = b.Table.of(_reasons(languages, read["bytes"])), identified_table(languages)
     parts = {x: (about["kept"], about["read"]) for x, about in languages.items()}
     worst = sorted(parts, key=lambda x: share(*(of["bytes"] for of in parts[x])))
     table = b.Table.of(_row(lang, languages[lang]) for lang in worst)
@@ -73,7 +71,7 @@ def _page(title: str, summary: CorpusSummary, manifests: Sequence[Manifest]) -> 
             b.Section("languages", "Languages", [table]),
             b.Section("reasons", "What was dropped", [reasons]) if reasons.rows else None,
             b.Section("held-out", "Held-out text", _of_split(first)) if first else None,
-            languages_identified(languages),
+            b.Section("identified", "Identified as", [labels]) if labels.rows else None,
             *(
                 b.Section(f"language-{x}", language_name(x), _language(x, about))
                 for x, about in languages.items()
@@ -115,48 +113,21 @@ def _kept_and_dropped(
     return b.Figure.of("kept", SAID["kept_and_dropped"], SAID["about_kept"], [drawn], rows)
 
 
-def languages_identified(languages: Mapping[str, LanguageSummary]) -> b.Figure | None:
-    """What the documents and the text kept of each language were identified as."""
-    documents = {
-        lang: {x: share(n, sum(about["labels"].values())) for x, n in about["labels"].items()}
+def identified_table(languages: Mapping[str, LanguageSummary]) -> b.Table:
+    """What the documents read and the text kept of each language were identified as."""
+    return b.Table.of(
+        {"language": language_name(lang), "documents read": _largest(about["labels"])}
+        | {"bytes kept": _largest(about["identified"])}
         for lang, about in languages.items()
-    }
-    if not any(documents.values()):
-        return None
-    inside = {lang: about["identified"] for lang, about in languages.items()}
-    panels, rows = [], []
-    for name, shares in (("documents read", documents), ("bytes kept", inside)):
-        largest: dict[str, float] = {}
-        for parts in shares.values():
-            largest |= {x: max(largest.get(x, 0.0), part) for x, part in parts.items()}
-        own = [lang for lang in languages if lang in largest]
-        others = sorted((x for x in largest if x not in own), key=lambda x: (-largest[x], x))
-        columns = [*own, *(x for x in others if largest[x] >= _SEEN)][:_COLUMNS]
-        cells: list[Row] = [
-            {"language": language_name(lang), "found": label, "share": part, "text": percent(part)}
-            | {"kind": "own" if same_language(lang, label) else "other"}
-            for lang, parts in shares.items()
-            for label in columns
-            if (part := parts.get(label, 0.0)) >= _SEEN
-        ]
-        written = len(columns) <= _WRITTEN
-        title = f"Of the {name}, %" if written else f"Of the {name}"
-        panels.append(
-            heat(
-                title,
-                cells,
-                across("found", columns, title="identified as"),
-                categories("language", list(map(language_name, languages))),
-                colour(["other", "own"], field="kind"),
-                "share",
-                {"type": "sqrt", "domain": [0, 1], "range": [0.1, 0.75]},
-                tooltip=("language", "found", "text=share"),
-                written=_SHARE if written else "",
-            )
-        )
-        rows += [{"share of": name} | row for row in cells]
-    caption = SAID["about_identified"].format(least=percent(2 * _SEEN))
-    return b.Figure.of("identified", "Languages identified", caption, panels, rows)
+        if about["labels"]
+    )
+
+
+def _largest(amounts: Mapping[str, float]) -> str:
+    """The largest parts of a whole, with their shares."""
+    order, whole = sorted(amounts, key=lambda x: -amounts[x]), sum(amounts.values())
+    parts = ((language_name(x), percent(share(amounts[x], whole))) for x in order[:_LABELS])
+    return ", ".join(f"{name} {part}" for name, part in parts)
 
 
 def _of_split(manifest: Manifest) -> list[b.Block]:

@@ -65,8 +65,7 @@ def _cost(experts: MeasuredExperts) -> Figure | None:
     variants = [row for row in rows if ":" in row["routing"] or ROUTINGS.find(row["way"]).counted]
     steps = line(variants, x, y, tint, "line", width=1.2, opacity=0.5) if variants else None
     drawn = panel("By experts run", *level, steps, points.encode(shape=shape))
-    caption = "Lines join one routing with more experts. Losses are means over languages."
-    return Figure.of("cost", "What a loss costs", caption, [drawn], rows)
+    return Figure.of("cost", "What a loss costs", WORDS["joined"], [drawn], rows)
 
 
 def _unlearned(experts: MeasuredExperts) -> Figure | None:
@@ -101,11 +100,10 @@ def _unlearned(experts: MeasuredExperts) -> Figure | None:
     )
     named = words(rows, x, y, field="language", align="left", dx=7) if len(rows) <= _NAMED else ()
     drawn = panel("Versus the base model", points, *named)
-    what = "its training tokens here (what the base was trained on is not known)"
-    what = "its share of the base's training" if known else what
-    caption = (
-        "The mean change over the experts that did not learn a language, against "
-        f"{what}. Spearman's rank correlation: {'; '.join(related) or 'too few languages'}."
+    about = WORDS["unlearned"]
+    caption = about["says"].format(
+        amount=about["known" if known else "unknown"],
+        related="; ".join(related) or about["few"],
     )
     return Figure.of("unlearned", "Forgetting by frequency", caption, [drawn], rows)
 
@@ -118,9 +116,8 @@ def _shares(experts: MeasuredExperts) -> Figure | None:
         and max(sum(s > 0.01 for s in of.values()) for of in partition.shares) > 1
     }
     rows = [{"partition": name, **row} for name, (_, own) in spreads.items() for row in own]
-    caption = "The share of each language's text that goes to each expert, by its number."
     panels = (drawn for drawn, _ in spreads.values())
-    return Figure.of("shares", "Whose text each expert learned", caption, panels, rows)
+    return Figure.of("shares", WORDS["whose"], WORDS["spread"], panels, rows)
 
 
 def _forgetting(experts: MeasuredExperts) -> Figure | None:
@@ -142,11 +139,7 @@ def _forgetting(experts: MeasuredExperts) -> Figure | None:
             outlined="learned",
         )
         panels.append(drawn)
-    caption = (
-        "Every expert (row) on every language (column): its loss minus the base's, nats per token. "
-        "Orange became worse, blue better; outlined are the languages of which it learned at "
-        f"least half the text. The strongest colour is {most:.2f}."
-    )
+    caption = WORDS["forgot"].format(most=most)
     return Figure.of("forgetting", "What each expert forgot", caption, panels, map(asdict, rises))
 
 
