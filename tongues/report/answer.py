@@ -3,10 +3,9 @@
 from collections.abc import Iterator, Mapping
 
 from tongues.core.estimate import Estimate
-from tongues.core.pages import Show, compact
+from tongues.core.pages import Show, compact, estimate_cell, fixed, interval, minus, signed
 from tongues.core.pages import blocks as b
 from tongues.core.pages.axes import series_name
-from tongues.core.pages.numbers import estimate_cell, fixed, interval, minus, signed
 from tongues.core.quantities import show_count
 from tongues.core.roles import list_languages
 from tongues.languages import language_name

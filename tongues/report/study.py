@@ -2,7 +2,7 @@
 
 import json
 import shlex
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any
@@ -76,15 +76,13 @@ def study_page(
     ahead = {state.run: state for state in states if state.forecast}
     drawn = figures(findings)
     first = min(drawn, key=lambda figure: figure.name != "forgetting", default=None)
+    unfinished = b.Table.of(map(_unfinished, ahead.values()))
     rest = [
         *(figure for figure in drawn if figure is not first),
         findings_law_section(findings),
-        _section(
-            "unfinished",
-            "Runs that have not finished",
-            SAID["unfinished"],
-            map(_unfinished, ahead.values()),
-        ),
+        b.Section("unfinished", "Runs that have not finished", [SAID["unfinished"], unfinished])
+        if ahead
+        else None,
         _mixtures(records),
         _method(findings, records),
         _runs(findings),
@@ -140,13 +138,6 @@ def _lead(findings: Findings) -> list[b.Block]:
         parts.append("replay " + ", ".join(f"{ratio * 100:.3g} %" for ratio in findings.ratios))
     doubt = unmeasured(findings)
     return [b.Paragraph(" · ".join(parts), "lead"), b.Paragraph(doubt, "doubt") if doubt else None]
-
-
-def _section(
-    place: str, title: str, about: str, rows: Iterable[dict[str, b.Entry]]
-) -> b.Section | None:
-    table = b.Table.of(rows)
-    return b.Section(place, title, [about, table]) if table.rows else None
 
 
 def _unfinished(state: RunState) -> dict[str, b.Entry]:

@@ -53,31 +53,33 @@ def _tiles(measures: Sequence[TokenizerMeasures]) -> Iterator[b.Tile]:
     """Of the language with the fewest bytes per token: these, its tokens, and what more save."""
     lang = _worst_first(measures)[0]
     *others, best = sorted(measures, key=lambda each: each.languages[lang].bytes_per_token)
-    found, name, home = best.languages[lang], language_name(lang), best.home
-    known = language_name(home)
-    said = {"best": best.name, "name": name, "home": known}
-    rest = [f"{of.name} {of.languages[lang].bytes_per_token:.2f}" for of in reversed(others)]
-    rest = rest or [f"{known} {best.languages[home].bytes_per_token:.2f}"] * (lang != home)
-    label = SAID["bytes_per_token"].format(**said)
-    below = "; ".join([*([best.name] if others else []), *rest[:2]])
-    yield b.Tile(label, f"{found.bytes_per_token:.2f}", below, "target")
-    if found.multiplier and lang != home:
-        label, below = SAID["same_text"].format(**said), SAID["times_home"].format(**said)
-        yield b.Tile(label, f"{found.multiplier:.2f} ×", below, "target")
+    found, home, curve = best.languages[lang], best.languages[best.home], best.extensions.get(lang)
+    said = {"best": best.name, "name": language_name(lang), "home": language_name(best.home)}
+    said |= {"other": others[0].name if others else ""}
+
+    def tile(label: str, value: str, below: str, kind: str = "", **more: str) -> b.Tile:
+        return b.Tile(SAID[label].format(**said, **more), value, below.format(**said, **more), kind)
+
+    foreign, least = (
+        lang != best.home,
+        [each.languages[lang].bytes_per_token for each in others[:1]],
+    )
+    below = f"{{home}} {home.bytes_per_token:.2f}" * foreign
+    below = f"{{best}}; {{other}} {least[0]:.2f}" if least else below
+    yield tile("bytes_per_token", f"{found.bytes_per_token:.2f}", below, "target")
+    if found.multiplier and foreign:
+        yield tile("same_text", f"{found.multiplier:.2f} ×", SAID["times_home"], "target")
     else:
-        label = SAID["per_word"].format(**said)
-        below = f"{known} {best.languages[home].tokens_per_word:.2f}" if lang != home else ""
-        yield b.Tile(label, f"{found.tokens_per_word:.2f}", below, "target")
-    curve = best.extensions.get(lang, {})
-    if others:
-        saved = percent(1 - others[0].languages[lang].bytes_per_token / found.bytes_per_token)
-        below = SAID["fewer_than"].format(name=name, other=others[0].name)
-        yield b.Tile(SAID["saved_with"].format(**said), saved, below)
-    elif added := worth_adding(curve):
-        label = SAID["extended"].format(count=show_count(added))
-        below = SAID["fewer"].format(name=name, tokens=show_count(READ * added))
-        yield b.Tile(label, percent(1 - curve[0] / curve[added]), below)
-    elif len(curve) > 1:
+        below = f"{{home}} {home.tokens_per_word:.2f}" * foreign
+        yield tile("per_word", f"{found.tokens_per_word:.2f}", below, "target")
+    if least:
+        saved = percent(1 - least[0] / found.bytes_per_token)
+        yield tile("saved_with", saved, SAID["fewer_than"])
+    elif curve and (added := worth_adding(curve)):
+        count, tokens = show_count(added), show_count(READ * added)
+        saved = percent(1 - curve[0] / curve[added])
+        yield tile("extended", saved, SAID["fewer"], count=count, tokens=tokens)
+    elif curve and len(curve) > 1:
         yield b.Tile(SAID["more_tokens"], SAID["not_worth"], SAID["tried"].format(max(curve)))
 
 

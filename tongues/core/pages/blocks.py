@@ -214,8 +214,9 @@ class Figure:
         return min(count, 3) if count % 2 else 2
 
 
-Words = Heading | Paragraph | Items | Terms | Quote | str
-Shown = Words | Tiles | Details | Section | Table | Figure
+Shown = (
+    Heading | Paragraph | Items | Terms | Quote | str | Tiles | Details | Section | Table | Figure
+)
 Block = Shown | None
 
 

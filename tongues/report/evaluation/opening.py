@@ -27,7 +27,7 @@ _LEGEND: dict[Role, str] = {
 _COLOURS = ("scratch", *_LEGEND.values(), "unused", "unused too", "before")
 _TILES = 3  # of a model alone
 _ROW = 46  # pixels of a language
-_ROOM = 0.16  # of the panel, at its right, for the differences
+_ROOM = 0.25  # of the panel, at its right, for the differences
 
 
 @dataclass(frozen=True, slots=True)

@@ -145,10 +145,7 @@ def _forgetting(experts: MeasuredExperts) -> Figure | None:
 
 _SETTINGS, _ADDED = "Partitions and routings", "Added languages"
 _LANGUAGES, _FORGETTING = "Languages", "Forgetting"
-_FIGURES = {
-    _LANGUAGES: ("shares",),
-    _FORGETTING: ("forgetting", "unlearned"),
-}
+_FIGURES = {_LANGUAGES: ("shares",), _FORGETTING: ("forgetting", "unlearned")}
 
 
 def experts_page(evaluation: Evaluation, name: str) -> b.Page:
@@ -167,17 +164,9 @@ def experts_page(evaluation: Evaluation, name: str) -> b.Page:
             inside.append(b.Details("Routings", [routing_table(experts.settings)]))
         blocks.append(b.Section(f"table-{title.split()[0].lower()}", title, inside))
         blocks += map(figures.get, _FIGURES.get(title, ()))
-    tokens = fmean(of.tokens for of in experts.base.losses.values())
-    seeds = (len(x.of_members) for s in experts.settings for x in s.losses.values())
-    scored = {
-        "languages": len(experts.languages),
-        "ensembles": len(experts.partitions),
-        "random seeds of training": max(seeds),
-        "base model": experts.scores.base,
-        "held-out tokens of a language": f"about {show_count(tokens)}",
-    }
-    terms = b.Terms({name: str(value) for name, value in scored.items()})
-    blocks.append(b.Section("scored", "What was scored", [terms]))
+    tokens = show_count(fmean(of.tokens for of in experts.base.losses.values()))
+    scored = WORDS["scored"].format(base=experts.scores.base, tokens=tokens)
+    blocks.append(b.Paragraph(scored, "notes"))
     return b.Page(
         f"Language experts: {name}",
         blocks,

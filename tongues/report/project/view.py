@@ -21,7 +21,7 @@ from tongues.core.pages.plots import dots, line, panel
 from tongues.core.quantities import show_seconds
 from tongues.evaluate.kept import kept_evaluations
 from tongues.languages import language_name
-from tongues.plan.steps import Step, steps_in
+from tongues.plan.steps import steps_in
 from tongues.report.evaluation.opening import Verdict
 from tongues.report.project.answer import (
     costs_of,
@@ -52,7 +52,9 @@ def write_project_report(workspace: Path, out: Path) -> Path:
     every, evaluations = finished_runs(workspace), dict(kept_evaluations(workspace))
     runs = [run for run in every if "/" not in run.run]  # of no study
     steps = steps_in(workspace)
-    todo = b.Table.of(_step(each) for each in steps[:_NEXT])
+    todo = b.Table.of(
+        {"command": b.Cell(step.command, code=True), "why": step.reason} for step in steps[:_NEXT]
+    )
     outcome, tiles = (
         project_answer(workspace, every, evaluations),
         project_tiles(every, evaluations),
@@ -83,10 +85,6 @@ def write_project_report(workspace: Path, out: Path) -> Path:
     for path in (*workspace.glob("*.yaml"), *find_plans(workspace)):
         shutil.copyfile(path, out / path.name)
     return index
-
-
-def _step(step: Step) -> dict[str, b.Entry]:
-    return {"command": b.Cell(step.command, code=True), "why": step.reason}
 
 
 def _about(run: Run, workspace: Path) -> list[b.Block]:

@@ -19,6 +19,7 @@ _LOGS = ("run.json", "metrics.jsonl", "evals.jsonl", "events.jsonl", "timing.jso
 # The page renews itself; its figures have no files to link to.
 _STYLE = "<style>.links, footer a { display: none }</style>"
 _HEAD = f'<head><meta http-equiv="refresh" content="{_EVERY}">{_STYLE}'
+_NONE = "There are no runs yet: `tongues train RECIPE` makes one."
 _HOSTS = ("localhost", "127.0.0.1")
 
 
@@ -37,15 +38,11 @@ class _Pages:
             if seen == self._seen:
                 return
             blocks = [b.Tiles([*run_tiles(self._workspace)]), *run_blocks(self._workspace)]
-            blocks = (
-                blocks
-                if blocks[1:]
-                else [b.Paragraph("There are no runs yet: `tongues train RECIPE` makes one.")]
-            )
             note = f"Read at {time.strftime('%H:%M:%S')}, and again every {_EVERY} seconds."
+            lead = [b.Paragraph(note, "quiet"), None if blocks[1:] else _NONE]
             title = f"Runs of {self._workspace.resolve().name}"
-            page = b.Page(title, blocks, lead=[b.Paragraph(note, "quiet")])
-            self.html = page_as_html(page).replace("<head>", _HEAD, 1).encode()
+            html = page_as_html(b.Page(title, blocks, lead))
+            self.html = html.replace("<head>", _HEAD, 1).encode()
             self._seen = seen
 
 
