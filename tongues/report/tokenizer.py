@@ -60,17 +60,14 @@ def _tiles(measures: Sequence[TokenizerMeasures]) -> Iterator[b.Tile]:
     def tile(label: str, value: str, below: str, kind: str = "", **more: str) -> b.Tile:
         return b.Tile(SAID[label].format(**said, **more), value, below.format(**said, **more), kind)
 
-    foreign, least = (
-        lang != best.home,
-        [each.languages[lang].bytes_per_token for each in others[:1]],
-    )
-    below = f"{{home}} {home.bytes_per_token:.2f}" * foreign
-    below = f"{{best}}; {{other}} {least[0]:.2f}" if least else below
+    least = [each.languages[lang].bytes_per_token for each in others[:1]]
+    compared = SAID["at_home"] if lang != best.home else ""
+    below = SAID["with_other"].format(*least) if least else compared.format(home.bytes_per_token)
     yield tile("bytes_per_token", f"{found.bytes_per_token:.2f}", below, "target")
-    if found.multiplier and foreign:
+    if found.multiplier and compared:
         yield tile("same_text", f"{found.multiplier:.2f} ×", SAID["times_home"], "target")
     else:
-        below = f"{{home}} {home.tokens_per_word:.2f}" * foreign
+        below = compared.format(home.tokens_per_word)
         yield tile("per_word", f"{found.tokens_per_word:.2f}", below, "target")
     if least:
         saved = percent(1 - least[0] / found.bytes_per_token)
