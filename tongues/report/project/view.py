@@ -53,7 +53,8 @@ def write_project_report(workspace: Path, out: Path) -> Path:
     runs = [run for run in every if "/" not in run.run]  # of no study
     steps = steps_in(workspace)
     todo = b.Table.of(
-        {"command": b.Cell(step.command, code=True), "why": step.reason} for step in steps[:_NEXT]
+        {"command": b.Cell(step.command, code=True), "why": step.reason.replace("`", "")}
+        for step in steps[:_NEXT]
     )
     outcome, tiles = (
         project_answer(workspace, every, evaluations),
