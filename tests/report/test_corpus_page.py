@@ -117,8 +117,11 @@ def test_numbers_and_figures_lie_beside_the_page(report: Path, corpus: Path):
     assert 1 <= numbers["held_out"]["he"]["groups"] <= documents
     sizes = numbers["held_out"]["he"]["sources"][f"{corpus.parents[1]}/text/web.jsonl"]
     assert sizes["valid"] == held_out["languages"]["he"]["valid"]["bytes"]
-    figures = {path.stem for path in (report.parent / "figures").glob("*.svg")}
-    assert "kept" in figures
+    first, second, *_ = (report.parent / "figures/kept.csv").read_text().splitlines()[1:]
+    hebrew = numbers["languages"]["he"]
+    share = hebrew["kept"]["bytes"] / hebrew["read"]["bytes"]
+    assert first == f"Hebrew,kept,False,{share}"  # first, and what was dropped behind it
+    assert second.startswith("Hebrew,") and ",True," in second
 
 
 def test_shares_of_labels_are_those_of_the_summary(corpus: Path):
