@@ -80,7 +80,7 @@ def test_the_demo_on_a_base_ends_with_gain_forgetting_and_forecast(
     (changed,) = scores["texts"]["real"]["forgotten"]
     gained = -changed["languages"]["sw"]["value"]
     assert f"; learned, −{gained:.3f} [" in topics["Gained"]
-    shown = json.loads(page.with_name("report.json").read_text())["topics"]["Outcome"]
+    shown = json.loads(page.with_name("report.json").read_text())["outcome"]
     assert {topics["Gained"], topics["Forgotten"]} < {*shown}
 
 

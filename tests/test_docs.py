@@ -177,3 +177,11 @@ def test_the_picture_of_the_case_has_the_numbers_of_its_results() -> None:
     lost = {pair for pair in expected if pair[1] == "scratch"}  # its English is not drawn
     assert points <= expected and len(points) == 50
     assert expected - points <= lost
+
+
+def test_first_screens_are_small_and_shown() -> None:
+    pages = "".join(page.read_text(encoding="utf-8") for page in DOCS.rglob("*.md"))
+    pictures = list((DOCS / "images/first-screens").iterdir())
+    assert len(pictures) == 10 + 2  # a kind each; all dark, and all on a phone
+    for picture in pictures:
+        assert picture.stat().st_size < 300_000 and f"first-screens/{picture.name})" in pages

@@ -175,22 +175,22 @@ def test_a_public_name_means_one_thing() -> None:
 # Lines of each entry of the tree, and of what stands around it. Their sum is only ever lowered:
 # who adds says what leaves. The aim: 46,000 of the package, 34,000 of tests, 32,000 words of docs.
 BUDGETS = {
-    "core": 4_647,
+    "core": 4_562,
     "recipe": 1_568,
     "runs": 1_359,
     "laws": 4_547,
     "languages": 1_176,
     "text": 7_537,
     "models": 1_694,
-    "train": 7_998,
+    "train": 7_996,
     "experts": 4_879,
     "evaluate": 4_093,
     "plan": 3_240,
-    "report": 3_588,
+    "report": 3_551,
     "use": 4_967,
     "verbs": 3_586,
 }
-AROUND = {"tongues": 54_968, "tests": 39_849, "benchmarks": 10_296}
+AROUND = {"tongues": 54_840, "tests": 39_849, "benchmarks": 10_296}
 WORDS = 42_500  # of README and docs
 SLACK = 0.05  # beyond which a budget is lowered
 

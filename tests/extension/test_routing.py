@@ -64,13 +64,13 @@ def test_it_is_served_with_its_words(house: Path, environment: dict[str, str]) -
 def test_it_is_compared_and_reported(house: Path, environment: dict[str, str]) -> None:
     code = (
         "from tongues.evaluate.experts import default_routings\n"
-        "from tongues.report.experts.view import routing_sentences\n"
+        "from tongues.report.experts.view import routing_table\n"
         "names = [str(routing) for routing in default_routings(2)]\n"
         "from types import SimpleNamespace as Some\n"
         "rows = [Some(kind=name.partition(':')[0]) for name in names]\n"
-        "print(names, routing_sentences(rows))"
+        "print(names, routing_table(rows).rows)"
     )
     done = run_code(code, house, environment)
     assert done.returncode == 0, done.stderr
     assert "'turns'" in done.stdout
-    assert "`turns`: one expert a token, each in its turn" in done.stdout
+    assert "['turns', 'one expert a token, each in its turn']" in done.stdout

@@ -1,4 +1,5 @@
 import re
+from importlib.resources import files
 from pathlib import Path
 
 import pytest
@@ -6,8 +7,7 @@ import pytest
 from tests.report.pages import Page as Parsed
 from tongues.core.errors import UserError
 from tongues.core.estimate import Estimate
-from tongues.core.pages import (
-    Callout,
+from tongues.core.pages.blocks import (
     Cell,
     Details,
     Figure,
@@ -18,12 +18,9 @@ from tongues.core.pages import (
     Section,
     Table,
     Terms,
-    Topics,
-    as_html,
-    page_as_html,
-    prose,
-    write_page,
 )
+from tongues.core.pages.theme import PALETTES
+from tongues.core.pages.write import as_html, page_as_html, prose, write_page
 
 
 def test_sentences_are_marked_and_nothing_in_them_is_markup() -> None:
@@ -33,6 +30,24 @@ def test_sentences_are_marked_and_nothing_in_them_is_markup() -> None:
         '<span class="cpt">CPT</span> <a href="#runs">here</a> A<sup>x</sup>'
     )
     assert prose("[x](javascript:no) [a]{.b c}") == "[x](javascript:no) [a]{.b c}"
+
+
+def test_a_page_is_light_and_asks_the_network_for_nothing(tmp_path: Path) -> None:
+    html = page_as_html(Page("Light", [Paragraph("All of it is here.")]))
+    assert len(html.encode()) < 1_000_000  # which leaves half a megabyte to figures and tables
+    assert not [place for place in Parsed(html).loads if "//" in place]
+    style = html[html.index("<style>") : html.index("</style>")]
+    assert "url(" not in style and "@import" not in style
+
+
+def test_every_page_has_the_colours_of_figures_in_light_and_dark() -> None:
+    for style in (files("tongues.core.pages"), files("tongues.use.serve") / "page"):
+        light, dark = (style / "page.css").read_text().split("prefers-color-scheme: dark", 1)
+        for palette, part in (("light", light), ("dark", dark)):
+            colours = [PALETTES[palette][name] for name in ("ink", "quiet", "line", "paper")]
+            assert not {*colours, *PALETTES[palette]["series"]} - {
+                *re.findall("#[0-9a-f]{6}", part)
+            }
 
 
 def test_a_long_name_does_not_widen_a_narrow_page() -> None:
@@ -79,9 +94,9 @@ def test_a_page_is_whole_with_its_figures_in_reading_order(tmp_path: Path) -> No
     page = Page(
         "Title <here>",
         [
-            Topics({"Found": [Items(["One."]), figure("first")]}),
-            Callout("", ["Beware."]),
-            Callout("To doubt", ["Few."]),
+            Items(["One."]),
+            figure("first"),
+            Paragraph("Beware.", "doubt"),
             Section("runs", "Runs", [Details("More", [figure("second"), Quote("q", "sw")])]),
             Terms({"a": "b"}),
             figure("third"),

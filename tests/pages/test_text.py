@@ -5,18 +5,6 @@ import pytest
 from tests.golden import golden
 from tongues.core.estimate import Estimate
 from tongues.core.pages import (
-    Callout,
-    Cell,
-    Details,
-    Figure,
-    Heading,
-    Items,
-    Paragraph,
-    Quote,
-    Section,
-    Table,
-    Terms,
-    Topics,
     as_markdown,
     as_text,
     compact,
@@ -30,6 +18,18 @@ from tongues.core.pages import (
     signed,
     too_few,
 )
+from tongues.core.pages.blocks import (
+    Cell,
+    Details,
+    Figure,
+    Heading,
+    Items,
+    Paragraph,
+    Quote,
+    Section,
+    Table,
+    Terms,
+)
 
 LOSS = Estimate(0.1234, 0.1, 0.15)
 TABLE = Table(
@@ -38,10 +38,9 @@ TABLE = Table(
 )
 BLOCKS = (
     Paragraph("[CPT]{.cpt} of `sw`, see [below](#losses), N^{α}.", "lead"),
-    Topics({"Saved": [Items(["One.", "Two."])]}),
+    Items(["One.", "**Two** of `sw`."]),
     Section("losses", "Losses", [TABLE, Details("All", [Quote("a\nb", "sw")])]),
     Heading("Method"),
-    Callout("To doubt", ["**Few** runs."]),
     Terms({"batch": "1M"}),
     Figure("loss", "Loss", "Lower is better.", (), ()),
 )

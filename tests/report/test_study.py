@@ -13,8 +13,8 @@ from tests.report.pages import Page
 from tongues.core.errors import UserError
 from tongues.core.estimate import Estimate
 from tongues.core.files import only_one, read_json, write_json
-from tongues.core.pages import Page as StudyPage
 from tongues.core.pages import page_as_html, write_page
+from tongues.core.pages.blocks import Page as StudyPage
 from tongues.recipe import MixtureRule
 from tongues.report.answer import advice, unmeasured
 from tongues.report.study import runs_page, study_page
@@ -43,9 +43,11 @@ def page(made_page: StudyPage) -> Page:
 
 def test_page_says_what_was_found(page: Page, made_study: Path):
     words = page.said
-    assert words.startswith("From home to near and far")
+    assert words.startswith("From home to near and Fataleka")
     assert "56 runs · 4 sizes, 0.1M to 0.6M · 2 seeds · up to 2M tokens · replay 0 %, 20 %" in words
-    assert words.index("What to take") < words.index("tokens saved, %")
+    opening = ("Tokens saved by CPT", "near: take CPT", "What replay keeps", "tokens saved, %")
+    places = [words.index(each) for each in opening]
+    assert places == sorted(places)
     assert "torch 2.13.0" in words
     last = run_rows([made_study])[-1]
     assert f"{last['loss']:.3f}" in words
@@ -168,7 +170,7 @@ def test_one_run_from_scratch_has_a_page(make_study: Callable[..., Path], tmp_pa
         directory for directory in find_runs([place]) if read_run(directory).strategy == "scratch"
     ]  # no language of a base is known
     words = Page(page_as_html(runs_page([alone], print))).said
-    assert "What came of it" in words and "1 run" in words
+    assert "1 run" in words
 
 
 def test_a_run_of_two_languages_counts_once_and_its_base_is_no_target(
@@ -195,7 +197,7 @@ def test_a_run_of_two_languages_counts_once_and_its_base_is_no_target(
 
 
 def test_where_the_base_had_all_it_is_said_once_that_savings_are_unknown(saturated: Findings):
-    text = "How much CPT saves on `far` and `near` is not known: in all 6 pairs the base had"
+    text = "How much CPT saves on `far` and `near` is not known: in all 6 pairs the base began"
     assert unmeasured(saturated).startswith(text)
     assert not any("saved" in sentence for sentence in advice(saturated))
     body = page_as_html(study_page(saturated))

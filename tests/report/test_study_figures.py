@@ -52,8 +52,8 @@ def test_a_whole_study_has_every_figure(drawn: dict[str, Figure]):
 
 
 def test_a_colour_means_one_thing_everywhere(drawn: dict[str, Figure]):
-    names = ["scratch", "CPT", "CPT + 20 % replay"]
-    series = [series_name("scratch", 0), series_name("cpt", 0), series_name("cpt", 0.2)]
+    names = ["scratch", "CPT", "base", "CPT + 20 % replay"]  # the third: of tiles of a base
+    series = [series_name("scratch", 0), series_name("cpt", 0), "base", series_name("cpt", 0.2)]
     assert domain([0.0, 0.2]) == names == series
     by_size = {"saved-through-training", "residuals"}
     by_size |= {"law-of-forgetting"}  # by replay
@@ -180,7 +180,7 @@ def test_forgetting_shows_one_size_with_every_share(drawn: dict[str, Figure]):
     assert {row["shape"] for row in figure.rows} == {"0.6M"}
     assert {row["series"] for row in figure.rows} == {"CPT", "CPT + 20 % replay"}
     assert [panel.to_dict()["title"] for panel in figure.panels[:2]] == [
-        "Loss on home, while learning near",
+        "Loss on home, learning near",
         "Loss on near",
     ]
 

@@ -35,7 +35,7 @@ def facts_blocks(facts: LanguageFacts) -> list[b.Block]:
         *_section("tokens", "Bytes per token", _token_rows(facts)),
         _loss(facts),
         *_section("donors", "Donors: languages to start from", _donor_rows(facts.donors)),
-        *([b.Topics({"Not known": [b.Items(facts.unknown)]})] if facts.unknown else []),
+        b.Section("unknown", "Not known", [b.Items(facts.unknown)]) if facts.unknown else None,
     ]
 
 

@@ -3,21 +3,9 @@
 from collections.abc import Iterator, Mapping
 
 from tongues.core.estimate import Estimate
-from tongues.core.pages import (
-    Block,
-    Cell,
-    Entry,
-    Items,
-    Paragraph,
-    Section,
-    Show,
-    Table,
-    Tile,
-    Tiles,
-    compact,
-)
+from tongues.core.pages import Show, compact, estimate_cell, fixed, interval, minus, signed
+from tongues.core.pages import blocks as b
 from tongues.core.pages.axes import series_name
-from tongues.core.pages.numbers import estimate_cell, fixed, interval, minus, signed
 from tongues.core.quantities import show_count
 from tongues.core.roles import list_languages
 from tongues.languages import language_name
@@ -29,25 +17,25 @@ from tongues.train.study.outcomes import LossChange
 _LANGUAGES = 2  # of one run alone that have a number of their own: the page's figures have all
 
 
-def answer_section(findings: Findings, step: str = "") -> Section:
+def answer_section(findings: Findings, step: str = "", figure: b.Figure | None = None) -> b.Section:
     """What to take on each target, and a row for everything that was trained.
 
-    step: what to do next; of one run alone it follows what the run did.
+    step: what to do next; of one run alone it follows what the run did. figure: what is seen first.
     """
     if run := findings.only:
-        lines = [SAID["sample"], *findings.left_out, *([step] if step else [])]
-        tiles = Tiles(_tiles(findings, run))
-        return Section("answer", "What came of it", [tiles, Items(lines, "plain")])
+        lines = [*([step] if step else []), SAID["sample"], *findings.left_out]
+        tiles = b.Tiles(_tiles(findings, run))
+        return b.Section("answer", "", [tiles, b.Items(lines, "plain"), figure])
     rows = findings.rows
     several = len({(row.strategy, row.replay) for row in rows}) > 1
     ends = several or any(row.gain is None for row in rows)
     langs = list(dict.fromkeys(lang for row in rows for lang in row.rises))
     lead, known = any(row.lead for row in rows), any(row.measured for row in rows)
-    table: list[dict[str, Entry]] = []
+    table: list[dict[str, b.Entry]] = []
     for row in rows:
-        cells: dict[str, Entry] = {
-            "target": Cell(row.target, below=row.group),
-            "strategy": Cell(series_name(row.strategy, row.replay), kind=row.strategy),
+        cells: dict[str, b.Entry] = {
+            "target": b.Cell(row.target, below=row.group),
+            "strategy": b.Cell(series_name(row.strategy, row.replay), kind=row.strategy),
             "final loss" if ends else "gain": _cell(row.loss if ends else row.gain),
         }
         if lead:
@@ -55,7 +43,7 @@ def answer_section(findings: Findings, step: str = "") -> Section:
             cells["lead over scratch"] = _cell(row.lead)
             cells |= {"tokens saved, %": estimate_cell(saved, fixed(0))} if known else {}
         cells |= {f"rise on {lang}": _cell(row.rises.get(lang)) for lang in langs}
-        cells["FLOPs"] = Cell(compact(row.flops, 2), row.flops)
+        cells["FLOPs"] = b.Cell(compact(row.flops, 2), row.flops)
         cells |= {"runs": len(row.runs)} if len(findings.usual) > 1 else {}
         table.append(cells)
     counts = [len(row.runs) for row in rows]
@@ -71,14 +59,14 @@ def answer_section(findings: Findings, step: str = "") -> Section:
         SAID["flops"],
         SAID["twice"] * (len({run.name for row in rows for run in row.runs}) < sum(counts)),
     ]
-    text = " ".join(filter(None, [*about, SAID["new_tokens"] * new]))
+    columns = [*filter(None, [*about, SAID["new_tokens"] * new])]
     lines = [*(advice(findings) if several else []), *findings.left_out]
-    blocks: list[Block] = [Tiles([*_study_tiles(findings)]), Items(lines, "plain")]
-    blocks += [Table.of(table), Paragraph(text, "notes")]
-    return Section("answer", "What to take" if several else "What came of it", blocks)
+    blocks: list[b.Block] = [b.Tiles([*_study_tiles(findings)]), b.Items(lines, "plain"), figure]
+    blocks += [b.Table.of(table), b.Details("What the columns mean", [b.Items(columns, "notes")])]
+    return b.Section("answer", "", blocks)
 
 
-def _tiles(findings: Findings, run: RunCurves) -> list[Tile]:
+def _tiles(findings: Findings, run: RunCurves) -> list[b.Tile]:
     """What one run learned and forgot, and what it is; three languages at most."""
     base = f"`{run.base}`" if run.base else "random weights"
     about = SAID["from"].format(params=show_count(run.params), base=base)
@@ -86,28 +74,28 @@ def _tiles(findings: Findings, run: RunCurves) -> list[Tile]:
     langs = [(o.runs[0].lang, "target" if o.gain else "ended") for o in findings.outcomes]
     langs[1:1] = [(lang, "base") for lang in (first.rises if first else ())]
     each = [_moved(run, lang, role) for lang, role in langs[:_LANGUAGES]]
-    return [*each, Tile(SAID["trained"], f"{show_count(run.tokens)} tokens", about)]
+    return [*each, b.Tile(SAID["trained"], f"{show_count(run.tokens)} tokens", about)]
 
 
-def _moved(run: RunCurves, lang: str, role: str) -> Tile:
+def _moved(run: RunCurves, lang: str, role: str) -> b.Tile:
     """How the loss on a language moved; role: `ended` where the first loss is of untrained rows."""
     before, last = (float(run.curves[lang].loss[at]) for at in (0, -1))
     bits, three = run.bits_per_byte[lang], fixed(3)
     label = SAID["language"].format(name=language_name(lang))
     if role == "ended":
-        return Tile(label, three(bits), SAID["ended"].format(last=three(last)), "target")
+        return b.Tile(label, three(bits), SAID["ended"].format(last=three(last)), "target")
     said = SAID["known" if role == "base" else "learned"]["rose" if last > before else "fell"]
     change = signed(last - before, show_nats(Estimate(last - before)))
     value = f"{three(bits * before / last)} → {three(bits)}"
-    return Tile(label, value, said.format(change=change), role)
+    return b.Tile(label, value, said.format(change=change), role)
 
 
-def _cell(change: LossChange | None) -> Entry:
+def _cell(change: LossChange | None) -> b.Entry:
     if change is None:
         return ""
     cell = estimate_cell(change.nats, show_nats(change.nats))
     per_byte = f"{minus(fixed(3)(change.bits.value))} bits/byte"
-    return Cell(cell.text, change.nats, below=f"{cell.below} · {per_byte}".removeprefix(" · "))
+    return b.Cell(cell.text, change.nats, below=f"{cell.below} · {per_byte}".removeprefix(" · "))
 
 
 def show_nats(estimate: Estimate) -> Show:
@@ -128,7 +116,7 @@ def advice(findings: Findings) -> list[str]:
     if run := findings.only:
         return [tile.line for tile in _tiles(findings, run)]
     targets = [target for target in findings.targets if target not in findings.base_languages]
-    return [f"**`{target}`:** {' '.join(_advice(findings, target))}" for target in targets]
+    return [f"**`{language_name(x)}`:** {' '.join(_advice(findings, x))}" for x in targets]
 
 
 def advised_replay(findings: Findings, target: str) -> float:
@@ -187,7 +175,7 @@ def _advice(findings: Findings, target: str) -> Iterator[str]:
         yield "One pair has no interval: train more seeds before relying on it."
 
 
-def _study_tiles(findings: Findings) -> Iterator[Tile]:
+def _study_tiles(findings: Findings) -> Iterator[b.Tile]:
     """Of the first target: CPT versus from scratch, what replay keeps, and what CPT saves."""
     target = next((t for t in findings.targets if t not in findings.base_languages), "")
     tried = [o for o in findings.outcomes if o.target == target]
@@ -196,8 +184,8 @@ def _study_tiles(findings: Findings) -> Iterator[Tile]:
     name, share = language_name(target), f"{100 * replay:.3g}"
     for outcome in tried:
         if outcome.lead and outcome.replay == replay:
-            label = SAID["versus_scratch"].format(name=name, way=series_name("cpt", replay))
-            yield _change(label, -outcome.lead.nats, SAID["at_equal_tokens"], "target")
+            label, way = SAID["versus_scratch"].format(name=name), series_name("cpt", replay)
+            yield _change(label, -outcome.lead.nats, way, "target")
     if replay in effects:
         lang, kept = max(effects[replay].items(), key=lambda each: each[1].value)
         label = SAID["with_replay"].format(name=language_name(lang), share=share)
@@ -209,13 +197,13 @@ def _study_tiles(findings: Findings) -> Iterator[Tile]:
             saved = outcome.saved.times(100.0)
             below = SAID["saved_by"].format(interval=interval(saved, fixed(0)))
             label = SAID["tokens_saved"].format(way=series_name("cpt", replay))
-            yield Tile(label, f"{saved.value:.0f} %", below, "scratch")
+            yield b.Tile(label, f"{saved.value:.0f} %", below, "scratch")
 
 
-def _change(label: str, change: Estimate, below: str, role: str) -> Tile:
+def _change(label: str, change: Estimate, below: str, role: str) -> b.Tile:
     show = show_nats(change)
-    below = f"{interval(change, show)} {below}".lstrip()
-    return Tile(label, signed(change.value, show), below, role)
+    below = "; ".join(filter(None, [interval(change, show), below]))
+    return b.Tile(label, SAID["nats"].format(signed(change.value, show)), below, role)
 
 
 def unmeasured(findings: Findings) -> str:

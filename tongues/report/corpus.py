@@ -1,20 +1,18 @@
 """The page of a corpus: how much was kept, what was dropped and why, and what is inside."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from tongues.core.pages import blocks as b
-from tongues.core.pages import percent, percent_cell, share
-from tongues.core.pages.axes import Row, across, categories, colour
-from tongues.core.pages.plots import heat
+from tongues.core.pages import fixed, percent, percent_cell, share, value_cell
+from tongues.core.pages.axes import Row, categories, colour, linear
+from tongues.core.pages.plots import bars
 from tongues.core.quantities import counted, show_bytes
 from tongues.languages import language_name
-from tongues.report.tokenizer import choice, tokenizer_blocks, tokenizer_numbers
 from tongues.report.words import SAID
 from tongues.text.reading import REASONS
-from tongues.text.signals import LIMIT, SIGNALS, same_language
+from tongues.text.signals import LIMIT, SIGNALS
 from tongues.text.summary import (
     CorpusSummary,
     LanguageSummary,
@@ -22,7 +20,6 @@ from tongues.text.summary import (
     faults_by_reason,
     read_summary,
 )
-from tongues.text.tokens.measures import SAMPLE, TokenizerMeasures, documents_on, measure_tokenizers
 from tongues.text.tokens.split import few_groups
 from tongues.text.tokens.store import Manifest, read_manifest, tokens_of
 
@@ -30,39 +27,18 @@ _Cells = Mapping[str, b.Entry]
 _FAULTS = 12  # of a language, shown
 _EXAMPLE = 90  # characters of a dropped document
 _SOURCES = 12  # of a language, the largest, next to their part of the held-out text
-_COLUMNS, _WRITTEN = 24, 9  # of a matrix, at most, and up to which its shares are written
-_SEEN = 0.0005  # shares below it are not drawn
-_SHARE = "datum.share > 0.995 ? '100' : format(datum.share * 100, '.1f')"  # as percent
+_BARS = 12  # languages drawn, those that kept least
+_LABELS = 5  # that text of a language has most often
 
 
 def corpus_page(place: Path, progress: Callable[[str], None]) -> b.Page:
-    """The page of the corpus at `place`; `progress` gets a line for each step.
-
-    Where tokens of the corpus are in `tokens/` next to `corpus/`, the page compares their
-    tokenizers.
-    """
+    """The page of the corpus at `place`; `progress` gets a line for each step."""
     progress("reading the corpus")
-    summary, made = read_summary(place), tokens_of(place)
-    manifests = [read_manifest(path) for path in made]
-    measures = measure_tokenizers(made, documents_on(place, SAMPLE), progress) if made else []
-    for number, (measured, manifest) in enumerate(zip(measures, manifests, strict=True)):
-        counts = manifest["languages"]
-        languages = {
-            lang: replace(each, prepared=counts[lang]["train"]["bytes_per_token"])
-            if lang in counts
-            else each
-            for lang, each in measured.languages.items()
-        }
-        measures[number] = replace(measured, languages=languages)
-    return _page(f"Corpus {place.resolve().name}", summary, measures, manifests)
+    manifests = [read_manifest(path) for path in tokens_of(place)]
+    return _page(f"Corpus {place.resolve().name}", read_summary(place), manifests)
 
 
-def _page(
-    title: str,
-    summary: CorpusSummary,
-    measures: Sequence[TokenizerMeasures],
-    manifests: Sequence[Manifest],
-) -> b.Page:
+def _page(title: str, summary: CorpusSummary, manifests: Sequence[Manifest]) -> b.Page:
     languages = summary["languages"]
     abouts = languages.values()
     read, kept = (
@@ -77,7 +53,7 @@ def _page(
     splits = first["splits"] if first else {}
     few = [few_groups(lang, split) for lang, split in splits.items()]
     cautions += [f"{each}." for each in few if each]
-    reasons = b.Table.of(_reasons(languages, read["bytes"]))
+    reasons, labels = b.Table.of(_reasons(languages, read["bytes"])), identified_table(languages)
     parts = {x: (about["kept"], about["read"]) for x, about in languages.items()}
     worst = sorted(parts, key=lambda x: share(*(of["bytes"] for of in parts[x])))
     table = b.Table.of(_row(lang, languages[lang]) for lang in worst)
@@ -88,85 +64,86 @@ def _page(
         title,
         [
             b.Tiles(tiles),
-            b.Callout("What to fix", cautions) if cautions else None,
+            b.Details("What to fix", [b.Items(cautions)], count=str(len(cautions)))
+            if cautions
+            else None,
+            _kept_and_dropped(worst, languages),
             b.Section("languages", "Languages", [table]),
             b.Section("reasons", "What was dropped", [reasons]) if reasons.rows else None,
             b.Section("held-out", "Held-out text", _of_split(first)) if first else None,
-            languages_identified(languages),
-            b.Paragraph(choice(measures), "lead") if len(measures) > 1 else None,
-            *(tokenizer_blocks(measures) if measures else []),
-            *(b.Section(f"language-{x}", x, _language(x, about)) for x, about in languages.items()),
+            b.Section("identified", "Identified as", [labels]) if labels.rows else None,
+            *(
+                b.Section(f"language-{x}", language_name(x), _language(x, about))
+                for x, about in languages.items()
+            ),
         ],
-        numbers={**summary}
-        | {"tokenizers": [tokenizer_numbers(each) for each in measures]}
-        | {"held_out": splits or None},
+        numbers={**summary, "held_out": splits or None},
     )
 
 
 def _kept(label: str, kept: TextSize, read: TextSize) -> b.Tile:
     """The share of bytes that is kept, with both and the documents."""
-    documents = {"documents": kept["documents"], "all": read["documents"]}
     sizes = {"kept": show_bytes(kept["bytes"]), "read": show_bytes(read["bytes"])}
-    below = SAID["kept_of"].format(**sizes, **documents)
+    below = SAID["kept_of"].format(**sizes, documents=kept["documents"])
     return b.Tile(label, percent(share(kept["bytes"], read["bytes"])), below)
 
 
-def languages_identified(languages: Mapping[str, LanguageSummary]) -> b.Figure | None:
-    """What the documents and the text kept of each language were identified as."""
-    documents = {
-        lang: {x: share(n, sum(about["labels"].values())) for x, n in about["labels"].items()}
-        for lang, about in languages.items()
-    }
-    if not any(documents.values()):
-        return None
-    inside = {lang: about["identified"] for lang, about in languages.items()}
-    panels, rows = [], []
-    for name, shares in (("documents read", documents), ("bytes kept", inside)):
-        largest: dict[str, float] = {}
-        for parts in shares.values():
-            largest |= {x: max(largest.get(x, 0.0), part) for x, part in parts.items()}
-        own = [lang for lang in languages if lang in largest]
-        others = sorted((x for x in largest if x not in own), key=lambda x: (-largest[x], x))
-        columns = [*own, *(x for x in others if largest[x] >= _SEEN)][:_COLUMNS]
-        cells: list[Row] = [
-            {"language": lang, "found": label, "share": part, "text": percent(part)}
-            | {"kind": "own" if same_language(lang, label) else "other"}
-            for lang, parts in shares.items()
-            for label in columns
-            if (part := parts.get(label, 0.0)) >= _SEEN
-        ]
-        written = len(columns) <= _WRITTEN
-        title = f"Of the {name}, %" if written else f"Of the {name}"
-        panels.append(
-            heat(
-                title,
-                cells,
-                across("found", columns, title="identified as"),
-                categories("language", list(languages)),
-                colour(["other", "own"], field="kind"),
-                "share",
-                {"type": "sqrt", "domain": [0, 1], "range": [0.1, 0.75]},
-                tooltip=("language", "found", "text=share"),
-                written=_SHARE if written else "",
-            )
-        )
-        rows += [{"share of": name} | row for row in cells]
-    caption = (
-        "A row is a language of the corpus, a column what was identified: left by documents, right "
-        f"by passages of the text kept. Rare labels and shares below {percent(2 * _SEEN)} are not "
-        "drawn."
+def _kept_and_dropped(
+    worst: Sequence[str], languages: Mapping[str, LanguageSummary]
+) -> b.Figure | None:
+    """By language the share of bytes kept, and that dropped for each reason."""
+    rows: list[Row] = [
+        {"language": language_name(lang), "series": why, "order": why != "kept"}
+        | {"share": share(size["bytes"], languages[lang]["read"]["bytes"])}
+        for lang in worst[:_BARS]
+        for why, size in {"kept": languages[lang]["kept"], **languages[lang]["dropped"]}.items()
+    ]
+    first, *others = dict.fromkeys(row["series"] for row in rows if row["order"]) or [""]
+    drawn = bars(
+        "",
+        rows,
+        linear("share", "share of the bytes read", low=0, high=1, format="~%"),
+        categories(
+            "language", list(dict.fromkeys(row["language"] for row in rows)), labelLimit=190
+        ),
+        colour([first, "kept", *others], rows, "square"),
+        tooltip=("language", "series=reason", "share:.1%"),
+        order="order",
     )
-    return b.Figure.of("identified", "Languages identified", caption, panels, rows)
+    return b.Figure.of("kept", SAID["kept_and_dropped"], SAID["about_kept"], [drawn], rows)
+
+
+def identified_table(languages: Mapping[str, LanguageSummary]) -> b.Table:
+    """What the documents read and the text kept of each language were identified as."""
+    return b.Table.of(
+        {"language": language_name(lang), "documents read": _largest(about["labels"])}
+        | {"bytes kept": _largest(about["identified"])}
+        for lang, about in languages.items()
+        if about["labels"]
+    )
+
+
+def _largest(amounts: Mapping[str, float]) -> str:
+    """The largest parts of a whole, with their shares."""
+    order, whole = sorted(amounts, key=lambda x: -amounts[x]), sum(amounts.values())
+    parts = ((language_name(x), percent(share(amounts[x], whole))) for x in order[:_LABELS])
+    return ", ".join(f"{name} {part}" for name, part in parts)
 
 
 def _of_split(manifest: Manifest) -> list[b.Block]:
     """What the held-out text of each language consists of, next to its training text."""
     rows, sources = list[_Cells](), list[_Cells]()
     for lang, split in manifest["splits"].items():
-        valid, overlap = manifest["languages"][lang]["valid"], split["overlap"]
+        counts, overlap = manifest["languages"][lang], split["overlap"]
+        ratio = value_cell(counts["train"]["bytes_per_token"], fixed(2))
         rows.append(
-            {"language": lang, "independent groups": split["groups"], **_amount(valid)}
+            {
+                "language": language_name(lang),
+                "independent groups": split["groups"],
+                **_amount(counts["valid"]),
+            }
             | {"left out": overlap["documents"], "size left out": _size(overlap["bytes"])}
+            | {"bytes per token to train on": ratio}
         )
         totals = {
             side: sum(each[side] for each in split["sources"].values())
@@ -174,7 +151,7 @@ def _of_split(manifest: Manifest) -> list[b.Block]:
         }
         largest = sorted(split["sources"].items(), key=lambda each: -sum(each[1].values()))
         sources += [
-            {"language": lang, "source": title}
+            {"language": language_name(lang), "source": title}
             | {"of the held-out text": percent_cell(sizes["valid"], totals["valid"])}
             | {"of the training text": percent_cell(sizes["train"], totals["train"])}
             for title, sizes in largest[:_SOURCES]
@@ -203,7 +180,7 @@ def _reasons(languages: Mapping[str, LanguageSummary], read: int) -> Iterator[_C
             {"reason": b.Cell(why, strong=why == "kept"), "documents": count}
             | {"size": _size(size), "of the bytes": percent_cell(size, read)}
             | {"mean size": _size(round(size / max(count, 1)))}
-            | {"most in": b.Cell(most, link=f"#language-{most}")}
+            | {"most in": b.Cell(language_name(most), link=f"#language-{most}")}
             | {"example": b.Cell(example, code=bool(example))}
         )
 
@@ -212,7 +189,7 @@ def _row(lang: str, about: LanguageSummary) -> _Cells:
     """What came in of a language and what stayed."""
     read, kept, foreign = about["read"], about["kept"], about["foreign"]
     return (
-        {"language": b.Cell(lang, link=f"#language-{lang}")}
+        {"language": b.Cell(language_name(lang), link=f"#language-{lang}")}
         | {"kept": percent_cell(kept["bytes"], read["bytes"]), **_amount(kept)}
         | {"documents read": read["documents"], "size read": _size(read["bytes"])}
         | {"other languages": "not known" if foreign is None else percent_cell(foreign)}

@@ -15,9 +15,22 @@ _ROW, _WIDE = 58, 424  # pixels of an option, and that a name may take
 
 def plan_page(plan: Plan) -> b.Page:
     """The page of a plan."""
-    tiles = b.Tiles(list(_tiles(plan)))
-    blocks = [tiles, *plan_answer(plan), _losses(plan), b.Topics.of({"Why": plan.reasons()})]
-    return b.Page("What to train", blocks, numbers=plan.to_json())
+    first, *others = plan.sentences()
+    parts = (line.partition(": ") for line in others)
+    terms = {topic.capitalize(): said[:1].upper() + said[1:] for topic, _, said in parts}
+    blocks = [
+        b.Tiles([*_tiles(plan)]),
+        _losses(plan),
+        options_section(plan),
+        b.Details("What it takes", [b.Terms(terms)], open=True),
+        b.Details("Why", [b.Items(plan.reasons())]),
+    ]
+    return b.Page("What to train", blocks, [b.Paragraph(first, "lead")], numbers=plan.to_json())
+
+
+def options_section(plan: Plan) -> b.Section:
+    """All options."""
+    return b.Section("options", "Options", [b.Table.of(plan.rows())])
 
 
 def _tiles(plan: Plan) -> Iterator[b.Tile]:
@@ -42,21 +55,10 @@ def _tiles(plan: Plan) -> Iterator[b.Tile]:
     yield b.Tile(SAID["it_takes"], cost or tokens, below)
 
 
-def plan_answer(plan: Plan) -> list[b.Block]:
-    """The decision, what it comes to, and all options."""
-    first, *others = plan.sentences()
-    lines = {"Advice": [first]}
-    for line in others:
-        topic, _, sentence = line.partition(": ")
-        lines.setdefault(topic.capitalize(), []).append(sentence[:1].upper() + sentence[1:])
-    options = b.Section("options", "Options", [b.Table.of(plan.rows())])
-    return [b.Topics.of(lines), options]
-
-
 def _losses(plan: Plan) -> Figure | None:
     """Every option's loss with its interval, the best first; None where no law knows one."""
     known = sorted((one.loss.value, i) for i, one in enumerate(plan.options) if one.loss)
-    if len(known) < 2:
+    if not known:
         return None
     rows = [_row(plan.options[i], rank, plan) for rank, (_, i) in enumerate(known)]
     values = [row[key] for row in rows for key in ("value", "low", "high")]

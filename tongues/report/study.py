@@ -2,7 +2,7 @@
 
 import json
 import shlex
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any
@@ -11,9 +11,9 @@ from tongues.core.errors import UserError
 from tongues.core.pages import blocks as b
 from tongues.core.pages import estimate_cell, fixed, value_cell
 from tongues.core.pages.axes import series_name
-from tongues.core.pages.blocks import Block, Cell, Entry, Paragraph, Section, Table
 from tongues.core.quantities import counted, show_count
 from tongues.core.roles import list_languages
+from tongues.languages import language_name
 from tongues.laws.observed import RunCurves, once, size_order
 from tongues.laws.targets import SETTLED
 from tongues.plan.steps import step_of_runs
@@ -74,21 +74,21 @@ def study_page(
     step: what to do next with one run.
     """
     ahead = {state.run: state for state in states if state.forecast}
+    drawn = figures(findings)
+    first = min(drawn, key=lambda figure: figure.name != "forgetting", default=None)
+    unfinished = b.Table.of(map(_unfinished, ahead.values()))
     rest = [
-        *figures(findings),
+        *(figure for figure in drawn if figure is not first),
         findings_law_section(findings),
-        _section(
-            "unfinished",
-            "Runs that have not finished",
-            SAID["unfinished"],
-            map(_unfinished, ahead.values()),
-        ),
+        b.Section("unfinished", "Runs that have not finished", [SAID["unfinished"], unfinished])
+        if ahead
+        else None,
         _mixtures(records),
         _method(findings, records),
         _runs(findings),
     ]
     rest = [block for block in rest if block]
-    places = ((x, x.place if isinstance(x, Section) else x.name) for x in rest)
+    places = ((x, x.place if isinstance(x, b.Section) else x.name) for x in rest)
     links = " · ".join(f"[{block.title}](#{place})" for block, place in places)
     used: dict[str, set[str]] = {"altair": {version("altair")}}
     for name, number in (each for run in records for each in run.versions.items()):
@@ -96,8 +96,8 @@ def study_page(
     return b.Page(
         _title(findings),
         [
-            answer_section(findings, step),
-            Section("contents", "", [links]),
+            answer_section(findings, step, first),
+            b.Section("contents", "", [links]),
             *rest,
         ],
         lead=_lead(findings),
@@ -114,13 +114,13 @@ def _title(known: Findings) -> str:
         return "Runs"
     bases = known.base_languages
     targets = dict.fromkeys(x for run in learned for x in run.targets if x not in bases)
-    targets = list_languages(targets or bases)
-    title = f"From {list_languages(bases)} to {targets}" if bases else f"Learning {targets}"
+    learnt, old = (list_languages(map(language_name, x)) for x in (targets or bases, bases))
+    title = f"From {old} to {learnt}" if bases else f"Learning {learnt}"
     only = known.only
     return f"{only.name}: {title[0].lower()}{title[1:]}" if only else title
 
 
-def _lead(findings: Findings) -> list[Block]:
+def _lead(findings: Findings) -> list[b.Block]:
     """How much was run, and what it cannot show."""
     runs, sizes = findings.runs, size_order(findings.runs)
     one = [f"1 run, {sizes[0]}", f"seed {runs[0].seed}", f"{show_count(runs[0].tokens)} tokens"]
@@ -137,37 +137,30 @@ def _lead(findings: Findings) -> list[Block]:
     if any(findings.ratios):
         parts.append("replay " + ", ".join(f"{ratio * 100:.3g} %" for ratio in findings.ratios))
     doubt = unmeasured(findings)
-    return [Paragraph(" · ".join(parts), "lead"), b.Callout("", [doubt]) if doubt else None]
+    return [b.Paragraph(" · ".join(parts), "lead"), b.Paragraph(doubt, "doubt") if doubt else None]
 
 
-def _section(
-    place: str, title: str, about: str, rows: Iterable[dict[str, Entry]]
-) -> Section | None:
-    table = Table.of(rows)
-    return Section(place, title, [about, table]) if table.rows else None
-
-
-def _unfinished(state: RunState) -> dict[str, Entry]:
+def _unfinished(state: RunState) -> dict[str, b.Entry]:
     """Where a run would end that has not, by how far it is."""
     return {
         "run": state.run,
-        "state": Cell(state.state, below=state.reason.rpartition("\n")[2]),
+        "state": b.Cell(state.state, below=state.reason.rpartition("\n")[2]),
         "step": f"{state.step} of {state.steps}",
         "forecast of the final loss": estimate_cell(state.forecast, fixed(3)),
     }
 
 
-def _mixtures(records: Sequence[Run]) -> Section | None:
+def _mixtures(records: Sequence[Run]) -> b.Section | None:
     """Which shares the runs have that follow from a rule, and why."""
     mixtures = {run.run: run.mixture for run in records if run.mixture}
-    blocks: list[Block] = []
+    blocks: list[b.Block] = []
     for run, mixture in mixtures.items():
         name = b.Heading(run) if len(mixtures) > 1 else None
-        blocks += [name, " ".join(describe_mixture(mixture)), Table.of(mixture_rows(mixture))]
-    return Section("mixture", "The mixture", [*blocks, SAID["mixtures"]]) if blocks else None
+        blocks += [name, " ".join(describe_mixture(mixture)), b.Table.of(mixture_rows(mixture))]
+    return b.Section("mixture", "The mixture", [*blocks, SAID["mixtures"]]) if blocks else None
 
 
-def _method(findings: Findings, records: Sequence[Run]) -> Section:
+def _method(findings: Findings, records: Sequence[Run]) -> b.Section:
     base = list_languages(f"`{lang}`" for lang in findings.base_languages)
     points = [SAID["two_ways"].format(base)] * (bool(base) and not findings.only)
     points += SAID["pairs"] if any(outcome.pairs for outcome in findings.outcomes) else ()
@@ -186,7 +179,7 @@ def _method(findings: Findings, records: Sequence[Run]) -> Section:
         if value not in (None, {}, []) and all(r.settings.get(key) == value for r in records)
     }
     folded = b.Details("Settings all runs share", [b.Terms(shared)]) if shared else None
-    return Section("method", "How it was measured", [b.Items(points, "notes"), folded])
+    return b.Section("method", "How it was measured", [b.Items(points, "notes"), folded])
 
 
 def _setting(value: Any) -> str:
@@ -197,7 +190,7 @@ def _setting(value: Any) -> str:
     return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
 
 
-def _runs(findings: Findings) -> Section:
+def _runs(findings: Findings) -> b.Section:
     each = once(findings.runs)
     langs = list(dict.fromkeys(lang for run in each for lang in run.curves))
     order = ("source", "scratch", "cpt")
@@ -207,27 +200,30 @@ def _runs(findings: Findings) -> Section:
         first = order.index(run.strategy) if run.strategy in order else len(order)
         return first, run.target, run.replay, run.params, run.tokens, run.seed
 
-    def loss(run: RunCurves, lang: str) -> Entry:
+    def loss(run: RunCurves, lang: str) -> b.Entry:
         if lang not in run.curves:
             return ""
         bits = f"{run.bits_per_byte.get(lang, 0.0):.3f}"
         return value_cell(float(run.curves[lang].loss[-1]), fixed(3), after=bits)
 
-    def row(run: RunCurves) -> dict[str, Entry]:
+    def row(run: RunCurves) -> dict[str, b.Entry]:
         flops, before = float(run.learned.compute[-1]), run.base_tokens
         return (
-            {"strategy": Cell(series_name(run.strategy, run.replay), kind=run.strategy)}
+            {"strategy": b.Cell(series_name(run.strategy, run.replay), kind=run.strategy)}
             | {"learns": list_languages(run.targets), "shape": run.shape, "parameters": run.params}
-            | {"seed": Cell(str(run.seed), run.seed), "tokens": value_cell(run.tokens, show_count)}
+            | {
+                "seed": b.Cell(str(run.seed), run.seed),
+                "tokens": value_cell(run.tokens, show_count),
+            }
             | ({"tokens before": show_count(before) if before else ""} if bases_differ else {})
-            | {"FLOPs": Cell(f"{flops:.2e}".replace("e+", "e"), flops)}
+            | {"FLOPs": b.Cell(f"{flops:.2e}".replace("e+", "e"), flops)}
             | {f"loss, {lang}": loss(run, lang) for lang in langs}
         )
 
-    runs: Block = Table.of(map(row, sorted(each, key=place)))
+    runs: b.Block = b.Table.of(map(row, sorted(each, key=place)))
     if len(each) > _MANY:
         runs = b.Details(f"All {len(each)} runs", [runs])
-    return Section("runs", "What was run", [SAID["runs"], runs])
+    return b.Section("runs", "What was run", [SAID["runs"], runs])
 
 
 def _numbers(known: Findings) -> dict[str, Any]:

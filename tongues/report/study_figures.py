@@ -8,16 +8,13 @@ from tongues.core.pages.axes import Row, domain, series_name
 from tongues.core.pages.plots import alt, dots, line, panel, rule
 from tongues.core.quantities import show_count
 from tongues.core.roles import list_languages
+from tongues.languages import language_name
 from tongues.laws.observed import RunCurves, size_order
 from tongues.report.laws import findings_law_figures
+from tongues.report.words import SAID
 from tongues.train.study.findings import Findings, rise
 
 _FLOOR = -100.0  # percent; what is below is drawn at the edge, with its number
-_THIN = "Each thin line is a run, larger sizes further right."
-_ENVELOPE = "Dashed: the power law along the lowest losses of all sizes."
-_ENVELOPE_OF_ENDS = "Dashed: the power law along the lowest final losses of all sizes."
-_SEEDS = "Thin lines are seeds, thick ones their mean."
-_BEFORE = "Dashed: the base before the first step; what is above it on {} is forgotten."
 _SEEN = "Tokens the twin from scratch had seen"
 _RUN_TIPS = ("run", "shape=size", "tokens:.3s", "compute:.2e=FLOPs", "loss:.3f")
 _POINT_TIPS = ("run", "shape=size", "loss:.3f=at loss", "tokens:.3s=tokens from scratch")
@@ -58,8 +55,8 @@ def _by_compute(findings: Findings) -> Figure | None:
         panels.append(panel(target, thin, law, dots(own, x, y, opacity=0, tooltip=_RUN_TIPS)))
         envelopes += ends
     ended = any(fitted.by_ends for fitted in findings.laws)
-    caption = [] if findings.only else [_THIN]
-    caption += [_ENVELOPE_OF_ENDS if ended else _ENVELOPE] if envelopes else []
+    caption = [] if findings.only else [SAID["thin"]]
+    caption += [SAID["envelope_of_ends"] if ended else SAID["envelope_of_all"]] if envelopes else []
     drawn = (*rows, *envelopes)
     title = "Loss against compute"
     return Figure.of("loss-against-compute", title, caption, panels, drawn)
@@ -101,14 +98,8 @@ def _through_training(findings: Findings) -> Figure | None:
             lines = line(own, x, y, a.ranks(sizes), "run", width=1.6)
             points = dots(own, x, y, a.ranks(sizes), size=24, tooltip=_POINT_TIPS)
             panels.append(panel(f"{target}, {what}", below, lines, points))
-    caption = (
-        "For each loss on the way, by model size, a line a run: how much less compute CPT needed "
-        "than its twin from scratch (above 0 it saves; 100 % is a loss that the base had before "
-        "its first step), and how many tokens of training from scratch that is: the data "
-        "effectively transferred. Dashed: 100 % transfer."
-    )
-    title = "Compute saved and data transferred, through training"
-    return Figure.of("saved-through-training", title, caption, panels, rows)
+    title, about = "Compute saved and data transferred", SAID["saved_and_transferred"]
+    return Figure.of("saved-through-training", title, about, panels, rows)
 
 
 def _forgetting(findings: Findings) -> Figure | None:
@@ -129,9 +120,9 @@ def _forgetting(findings: Findings) -> Figure | None:
                 continue
             drawn.add((lang, those))
             on = [row for row in rows if (row["target"], row["lang"]) == (target, lang)]
-            title, start = f"Loss on {lang}", None
+            title, start = f"Loss on {language_name(lang)}", None
             if lang != runs[0].lang:
-                title = f"Loss on {lang}, while learning {target}"
+                title = f"{title}, learning {language_name(target)}"
             if lang != runs[0].lang or target in begun:
                 start = fmean(float(run.curves[lang].loss[0]) for run in runs)
             y = a.linear("loss", a.LOSS, [*on, *([] if start is None else [start])])
@@ -141,8 +132,8 @@ def _forgetting(findings: Findings) -> Figure | None:
             tips = dots(on, x, y, opacity=0, tooltip=_RUN_TIPS)
             panels.append(panel(title, rule(y=y, at=start), thin, mean, tips))
     about = f"CPT of one size, {size}, on {show_count(shown[0].tokens)} tokens."
-    seeds = [_SEEDS] if len({run.seed for run in shown}) > 1 else []
-    caption = [about, *seeds, _BEFORE.format(list_languages(known))]
+    seeds = [SAID["seeds"]] if len({run.seed for run in shown}) > 1 else []
+    caption = [about, *seeds, SAID["above_base"].format(list_languages(map(language_name, known)))]
     replayed = len({run.replay for run in shown}) > 1
     title = "What replay keeps, and what it costs" if replayed else "Learned and forgotten"
     return Figure.of("forgetting", title, caption, panels, rows)

@@ -1,24 +1,27 @@
 """The page of tokenizers: what they do with each language, and whether more tokens are worth it."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from tongues.core.errors import UserError
 from tongues.core.pages import blocks as b
 from tongues.core.pages import fixed, percent, percent_cell, value_cell
-from tongues.core.pages.axes import Row, colour, linear, logs
-from tongues.core.pages.plots import dots, line, panel, words
+from tongues.core.pages.axes import Row, categories, colour, linear, logs
+from tongues.core.pages.plots import Marks, dots, intervals, line, panel, words
 from tongues.core.quantities import show_bytes, show_count
 from tongues.core.roles import list_languages
+from tongues.languages import language_name
 from tongues.plan.vocabulary import READ, worth_adding
+from tongues.report.words import SAID
 from tongues.text.tokens.measures import SAMPLE, TokenizerMeasures, documents_on, measure_tokenizers
 from tongues.text.tokens.store import corpus_of
 
 _COLOURS = 7  # languages that colours distinguish
 _AS_SHORT = 1.01  # times the fewest tokens: as good; chosen, for advice alone
-# As percent.
 _NEAR = f"{_AS_SHORT * 100 - 100:.0f} %"
+_HEIGHT = 320  # pixels of the first figure, at most; chosen to be on the first screen
 _HINT = "name text by `--text RECIPE` or `--text corpus/NAME`"
 
 
@@ -37,20 +40,73 @@ def tokenizer_page(
         raise UserError("there is no text to try it on", where=str(places[0]), hint=_HINT)
     progress(f"reading text of {on}")
     measures = measure_tokenizers(places, documents_on(on, SAMPLE), progress)
-    several, langs = len(measures) > 1, measures[0].languages
-    topics: dict[str, list[str]] = {"Choice": [choice(measures)]} if several else {}
-    topics |= {lang: [] for lang in langs}
-    for each in measures:
-        name = f"`{each.name}`: " if several else ""
-        for lang, text in advised(each).items():
-            topics[lang].append(f"{name}{text}.")
-    sizes = (f"`{each.name}`: {each.size:,} tokens ({each.kind})." for each in measures)
-    topics["Vocabulary"] = list(sizes)
+    several = len(measures) > 1
     return b.Page(
         f"Tokenizer{'s' * several} {list_languages(each.name for each in measures)}",
-        [b.Topics.of(topics), *tokenizer_blocks(measures)],
+        [b.Tiles([*_tiles(measures)]), _lengths(measures), *tokenizer_blocks(measures)],
+        lead=[b.Paragraph(choice(measures), "lead")] * several,
         numbers={"tokenizers": [tokenizer_numbers(each) for each in measures]},
     )
+
+
+def _tiles(measures: Sequence[TokenizerMeasures]) -> Iterator[b.Tile]:
+    """Of the language with the fewest bytes per token: these, its tokens, and what more save."""
+    lang = _worst_first(measures)[0]
+    *others, best = sorted(measures, key=lambda each: each.languages[lang].bytes_per_token)
+    found, home, curve = best.languages[lang], best.languages[best.home], best.extensions.get(lang)
+    said = {"best": best.name, "name": language_name(lang), "home": language_name(best.home)}
+    said |= {"other": others[0].name if others else ""}
+
+    def tile(label: str, value: str, below: str, kind: str = "", **more: str) -> b.Tile:
+        return b.Tile(SAID[label].format(**said, **more), value, below.format(**said, **more), kind)
+
+    least = [each.languages[lang].bytes_per_token for each in others[:1]]
+    compared = SAID["at_home"] if lang != best.home else ""
+    below = SAID["with_other"].format(*least) if least else compared.format(home.bytes_per_token)
+    yield tile("bytes_per_token", f"{found.bytes_per_token:.2f}", below, "target")
+    if found.multiplier and compared:
+        yield tile("same_text", f"{found.multiplier:.2f} ×", SAID["times_home"], "target")
+    else:
+        below = compared.format(home.tokens_per_word)
+        yield tile("per_word", f"{found.tokens_per_word:.2f}", below, "target")
+    if least:
+        saved = percent(1 - least[0] / found.bytes_per_token)
+        yield tile("saved_with", saved, SAID["fewer_than"])
+    elif curve and (added := worth_adding(curve)):
+        count, tokens = show_count(added), show_count(READ * added)
+        saved = percent(1 - curve[0] / curve[added])
+        yield tile("extended", saved, SAID["fewer"], count=count, tokens=tokens)
+    elif curve and len(curve) > 1:
+        yield b.Tile(SAID["more_tokens"], SAID["not_worth"], SAID["tried"].format(max(curve)))
+
+
+def _worst_first(measures: Sequence[TokenizerMeasures]) -> list[str]:
+    """Languages by bytes per token with the tokenizer that suits them least, the fewest first."""
+    sizes = {lang: _ratios(measures, lang).values() for lang in measures[0].languages}
+    return sorted(sizes, key=lambda lang: min(sizes[lang]))
+
+
+def _lengths(measures: Sequence[TokenizerMeasures]) -> b.Figure | None:
+    """Bytes per token by language and tokenizer, the worst language first."""
+    rows: list[Row] = [
+        {"language": language_name(lang), "series": name, "value": value}
+        for lang in _worst_first(measures)
+        for name, value in _ratios(measures, lang).items()
+    ]
+    names, order = _ratios(measures, measures[0].home), dict.fromkeys(x["language"] for x in rows)
+    drawn = intervals(
+        "",
+        rows,
+        linear("value", "bytes per token", low=0, high=1.05 * max(row["value"] for row in rows)),
+        categories("language", list(order), labelLimit=190, grid=True),
+        colour(("scratch", *names), rows if len(names) > 1 else None, "circle"),
+        height=min(46, _HEIGHT // len(order)) * len(order) + 20,
+        side_by_side=list(names),
+        tooltip=("language", "series=tokenizer", "value:.2f"),
+        marks=Marks(size=80, width=2.5, padding=0.8),
+    )
+    title, about = SAID["lengths"], SAID["about_lengths"]
+    return b.Figure.of("lengths", title, about, [drawn] if len(rows) > 1 else [], rows)
 
 
 def choice(measures: Sequence[TokenizerMeasures]) -> str:
@@ -62,36 +118,16 @@ def choice(measures: Sequence[TokenizerMeasures]) -> str:
     }
     take = [each.name for each in measures if all(each.name in names for names in near.values())]
     if len(take) == len(measures):
-        return f"All are as good on this text: their tokens differ by less than {_NEAR}."
+        return SAID["all_as_good"].format(near=_NEAR)
     if take:
-        named = " or ".join(f"`{name}`" for name in take)
-        return (
-            f"**Take {named}:** on every language its tokens are the fewest, or at most "
-            f"{_NEAR} more."
-        )
-    each = (f"on {lang} {' or '.join(f'`{n}`' for n in names)}" for lang, names in near.items())
-    return f"No tokenizer is best in every language: {', '.join(each)}."
+        return SAID["take"].format(names=" or ".join(f"`{name}`" for name in take), near=_NEAR)
+    each = (f"{language_name(x)} {' or '.join(f'`{n}`' for n in of)}" for x, of in near.items())
+    return SAID["none_best"].format(each=", ".join(each))
 
 
 def _ratios(measures: Sequence[TokenizerMeasures], lang: str) -> dict[str, float]:
     """Bytes per token on a language, by tokenizer."""
     return {each.name: each.languages[lang].bytes_per_token for each in measures}
-
-
-def advised(measures: TokenizerMeasures) -> dict[str, str]:
-    """Of languages that it spells by bytes, or for which more tokens were tried, what to do."""
-    sentences: dict[str, str] = {}
-    for lang, found in measures.languages.items():
-        clauses = ["it falls back to bytes"] * found.spelt_out
-        curve = measures.extensions.get(lang, {})
-        if added := worth_adding(curve):
-            more = f"{show_count(added)} more tokens, trained on {show_count(READ * added)},"
-            clauses.append(f"{more} shorten it by {percent(1 - curve[0] / curve[added])}")
-        elif len(curve) > 1:
-            clauses.append("more tokens are not worth it")
-        if clauses:
-            sentences[lang] = "; ".join(clauses)
-    return sentences
 
 
 def tokenizer_numbers(measures: TokenizerMeasures) -> dict[str, Any]:
@@ -110,29 +146,39 @@ def tokenizer_numbers(measures: TokenizerMeasures) -> dict[str, Any]:
 def tokenizer_blocks(measures: Sequence[TokenizerMeasures]) -> list[b.Block]:
     """The table and the figure of tokenizers."""
     size = sum(found.bytes for found in measures[0].languages.values())
-    about = (
-        f"On {show_bytes(size)} of text. A word is a run of letters and digits, in scripts without "
-        "spaces a character. Tokens versus another language are counted on documents of the same "
-        "groups."
-    )
-    home, several = measures[0].home, len(measures) > 1
+    sizes = ", ".join(f"{each.name} {each.size:,} ({each.kind})" for each in measures)
+    about = SAID["about_tokens"].format(size=show_bytes(size), sizes=sizes)
+    home, several = language_name(measures[0].home), len(measures) > 1
+    tried = any(each.extensions for each in measures)
     table = b.Table.of(
-        {"language": lang, **({"tokenizer": each.name} if several else {})}
+        {"language": language_name(lang), **({"tokenizer": each.name} if several else {})}
         | {"bytes per token": value_cell(found.bytes_per_token, fixed(2))}
         | {"tokens per word": value_cell(found.tokens_per_word, fixed(2))}
         | {f"tokens versus {home}": value_cell(found.multiplier, fixed(2))}
-        | {"unknown": percent_cell(found.unknown, found.tokens)}
-        for lang in measures[0].languages
+        | {"unknown": replace(percent_cell(found.unknown, found.tokens), below=spelt)}
+        | ({"more tokens": _more(each.extensions.get(lang, {}))} if tried else {})
+        for lang in _worst_first(measures)
         for each in measures
         for found in (each.languages[lang],)
+        for spelt in (SAID["in_bytes"] * found.spelt_out,)
     )
     section = b.Section("tokens", "Tokens by language", [about, table])
     return [section, _extensions(measures)]
 
 
+def _more(curve: Mapping[int, float]) -> b.Entry:
+    """How many more tokens are worth it, and what they save of a language's tokens."""
+    if added := worth_adding(curve):
+        after = SAID["fewer"].format(
+            name=percent(1 - curve[0] / curve[added]), tokens=show_count(READ * added)
+        )
+        return b.Cell(show_count(added), added, after)
+    return SAID["not_worth"] if len(curve) > 1 else ""
+
+
 def _extensions(measures: Sequence[TokenizerMeasures]) -> b.Figure | None:
     rows: list[Row] = [
-        {"tokenizer": each.name, "language": lang, "added": count}
+        {"tokenizer": each.name, "language": language_name(lang), "added": count}
         | {"saved": 1 - curve[0] / ratio, "bytes per token": ratio}
         | {"advised": count == worth_adding(curve)}
         for each in measures
@@ -145,10 +191,10 @@ def _extensions(measures: Sequence[TokenizerMeasures]) -> b.Figure | None:
     langs = list(dict.fromkeys(row["language"] for row in rows))
     saved, ticks = [row["saved"] for row in rows], sorted({row["added"] for row in rows})
     x = logs("added", "tokens added", rows, margin=0.1, grid=False, ticks=ticks)
-    y = linear("saved", "length saved", low=min(0.0, *saved), high=1.1 * max(saved), format="~%")
+    y = linear("saved", "tokens saved", low=min(0.0, *saved), high=1.1 * max(saved), format="~%")
     few = len(langs) <= _COLOURS
     tint = colour(langs, langs, field="language", columns=5) if few else None
-    said = ("language", "added:,", "saved:.1%=length saved", "bytes per token:.2f")
+    said = ("language", "added:,", "saved:.1%=tokens saved", "bytes per token:.2f")
     panels = []
     for name in dict.fromkeys(row["tokenizer"] for row in rows):
         own = [row for row in rows if row["tokenizer"] == name]
@@ -160,9 +206,5 @@ def _extensions(measures: Sequence[TokenizerMeasures]) -> b.Figure | None:
         ]
         named = words(ends.values(), x, y, field="language", align="left", dx=8)
         panels.append(panel(name, *layers, *(() if few else named)))
-    caption = (
-        "The tokenizer's own merges continued on text of the language, measured on other text. A "
-        "ring marks the number advised, where there is one.",
-        "" if measures[0].home in langs else f"Text of {measures[0].home} keeps its tokens.",
-    )
-    return b.Figure.of("extensions", "What a larger vocabulary brings", caption, panels, rows)
+    about = SAID["about_extensions"].format(home=language_name(measures[0].home))
+    return b.Figure.of("extensions", SAID["larger"], about, panels, rows)

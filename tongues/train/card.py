@@ -9,7 +9,8 @@ from typing import Any
 
 from tongues.core.errors import UserError
 from tongues.core.files import read_json
-from tongues.core.pages import CARD, Block, Items, Paragraph, Table, as_markdown
+from tongues.core.pages import CARD, Items, Table, as_markdown
+from tongues.core.pages.blocks import Block, Paragraph
 from tongues.core.quantities import show_bytes, show_count
 from tongues.core.roles import list_languages
 from tongues.runs.record import Run, read_run

@@ -23,12 +23,9 @@ class RunCost:
         """All of it, and what it rests on."""
         energy = f", about {self.energy:.2g} kWh" if self.energy is not None else ""
         money = f", about US$ {self.money:.2f}" if self.money is not None else ""
-        return f"{training_time(self.hours)}{energy}{money} ({self.basis})."
-
-
-def training_time(hours: float) -> str:
-    """How long training took, and what of it is counted."""
-    return f"{show_seconds(hours * 3600)} of training from its first step on, evaluations included"
+        time = show_seconds(self.hours * 3600)
+        counted_time = f"{time} of training from its first step on, evaluations included"
+        return f"{counted_time}{energy}{money} ({self.basis})."
 
 
 def run_cost(record: Run) -> RunCost | None:

@@ -14,7 +14,7 @@ import pytest
 import tongues
 from tests.report.pages import Page
 from tongues.core.errors import UserError
-from tongues.core.files import write_json
+from tongues.core.files import read_lines, write_json
 from tongues.core.quantities import show_seconds
 from tongues.report.project import write_project_report
 from tongues.report.project.view import curve_figure
@@ -42,22 +42,22 @@ def loss_of(workspace: Path) -> float:
     return scores["texts"]["small"]["losses"]["small"]["qaa"]["bits_per_byte"]["value"]
 
 
-def topics_of(workspace: Path) -> dict[str, list[str]]:
+def outcome_of(workspace: Path) -> list[str]:
     page = write_project_report(workspace, workspace / "page")
-    return json.loads(page.with_name("report.json").read_text())["topics"]
+    return json.loads(page.with_name("report.json").read_text())["outcome"]
 
 
 def test_the_first_screen_is_outcome_next_step_and_cost(workspace: Path) -> None:
     page = tongues.report(workspace=workspace)
     assert page == workspace / "reports/project/index.html"
     written = json.loads(page.with_name("report.json").read_text())
-    topics = written["topics"]
-    assert list(topics) == ["Outcome", "Next", "Cost"]
-    assert f"{loss_of(workspace):.3f}" in topics["Outcome"][0]
-    assert topics["Next"] == [
-        f"**{step['command']}**: {step['reason']}." for step in written["steps"]
-    ]
-    assert topics["Next"][0].startswith(f"**tongues export small -o {workspace}/exports")
+    loss, *_, took = written["outcome"]
+    assert f"{loss_of(workspace):.3f}" in loss and took.startswith("Training took: ")
+    first, *_ = written["steps"]
+    assert first["command"].startswith(f"tongues export small -o {workspace}/exports")
+    said = Page(page.read_text()).said
+    places = [said.index(x) for x in (f"{loss_of(workspace):.3f}", first["command"], "Runs")]
+    assert places == sorted(places)
 
 
 def test_many_runs_and_those_of_studies_are_counted_and_summed(workspace: Path) -> None:
@@ -66,19 +66,18 @@ def test_many_runs_and_those_of_studies_are_counted_and_summed(workspace: Path) 
     for name in names:
         shutil.copytree(workspace / "runs/small", workspace / "runs" / name)
         write_run(workspace / "runs" / name, replace(run, run=name, fingerprint=name))
-    topics = topics_of(workspace)
-    assert topics["Outcome"][0].startswith("qaa, bits per byte: ")
-    assert topics["Outcome"][-1] == "Not evaluated: 2 runs; losses are below."
+    outcome = outcome_of(workspace)
+    assert outcome[0] == "Not evaluated: 2 runs; losses are below."
+    assert outcome[1].startswith("qaa, bits per byte: ")
     cost = run_cost(run)
     assert cost and cost.energy and run.seconds
-    (line,) = topics["Cost"]
-    assert line.startswith(f"5 runs in all: {show_seconds(5 * run.seconds)} of training ")
-    assert f"about {5 * cost.energy:.2g} kWh ({cost.basis})." in line
+    took = f"Training took: {show_seconds(5 * run.seconds)}; 5 runs; "
+    assert outcome[-1] == f"{took}about {5 * cost.energy:.2g} kWh"
     for name in names[1:]:
         shutil.rmtree(workspace / "runs" / name)
-    topics = topics_of(workspace)
-    assert [line.split(":")[0] for line in topics["Cost"]] == ["`b`", "`small`"]
-    assert topics["Outcome"][-1] == "Not evaluated: `b`; losses are below."
+    outcome = outcome_of(workspace)
+    assert "; 2 runs; " in outcome[-1]
+    assert outcome[0] == "Not evaluated: `b`; losses are below."
 
 
 def test_where_runs_are_evaluated_the_page_of_single_runs_has_no_say(workspace: Path) -> None:
@@ -93,8 +92,9 @@ def test_losses_through_training_have_a_panel_for_each_language(workspace: Path)
     assert drawn
     titles = [one.to_dict()["title"] for one in drawn.panels]
     assert titles == ["Held-out text, qaa", "Held-out text, qab", "Training text"]
+    assert {row["run"] for row in drawn.rows} == {"small"}
     assert {row["lang"] for row in drawn.rows if row["text"] == "held out"} == {"qaa", "qab"}
-    assert {row["series"] for row in drawn.rows} == {"small"}
+    assert {row["series"] for row in drawn.rows} == {"scratch"}
 
 
 def test_the_advice_of_a_page_older_than_its_runs_is_left_out(workspace: Path) -> None:
@@ -104,10 +104,10 @@ def test_the_advice_of_a_page_older_than_its_runs_is_left_out(workspace: Path) -
         page.parent.mkdir(parents=True)
         write_json(page, {"advice": ["take it."]})
 
-    said = topics_of(workspace)["Outcome"]
+    said = outcome_of(workspace)
     assert "`group`: take it." in said and "`small`: take it." not in said
     os.utime(advice, (1, 1))
-    assert "`group`: its page is older than its runs." in topics_of(workspace)["Outcome"]
+    assert "`group`: its page is older than its runs." in outcome_of(workspace)
 
 
 @pytest.mark.parametrize(("shift", "verdict"), [(0.0, "inside"), (1.0, "outside")])
@@ -118,7 +118,7 @@ def test_a_forecast_is_next_to_what_was_measured(
     forecast = {"value": value, "low": value - 0.1, "high": value + 0.1}
     plan = {"date": "2026-01-02", "lines": ["It takes a day."], "bits_per_byte": forecast}
     write_json(workspace / "small.plan.json", plan)
-    assert any(x.endswith(f"{verdict} the interval.") for x in topics_of(workspace)["Outcome"])
+    assert any(x.endswith(f"{verdict} the interval.") for x in outcome_of(workspace))
     assert "Plan of small, 2026-01-02" in (workspace / "page/index.html").read_text()
     write_json(workspace / "small.plan.json", [])
     write_project_report(workspace, workspace / "page")  # which says that it cannot be read
@@ -130,7 +130,7 @@ def test_only_the_weights_and_the_text_of_a_forecast_are_held_against_it(workspa
     write_json(workspace / "small.plan.json", plan)
 
     def outcome() -> str:
-        return "\n".join(topics_of(workspace)["Outcome"])
+        return "\n".join(outcome_of(workspace))
 
     scores = workspace / "evaluations/evaluation/scores.json"
     kept = scores.read_text()
@@ -139,7 +139,7 @@ def test_only_the_weights_and_the_text_of_a_forecast_are_held_against_it(workspa
     scores.write_text(json.dumps(other))
     assert "on `flores`, another text" in outcome() and "the interval" not in outcome()
     scores.write_text(kept)
-    assert outcome().endswith("outside the interval.")
+    assert "outside the interval." in outcome()
     run = workspace / "runs/small"
     write_run(run, replace(read_run(run), fingerprint="trained again"))
     assert "Not evaluated: `small`" in outcome() and "measured" not in outcome()
@@ -183,7 +183,7 @@ def test_cost_is_from_time_and_machine(workspace: Path) -> None:
 
 def test_an_empty_folder_has_a_page_that_says_how_to_begin(tmp_path: Path) -> None:
     page = tongues.report(workspace=tmp_path)
-    assert list(json.loads(page.with_name("report.json").read_text())["topics"]) == ["Next"]
+    assert json.loads(page.with_name("report.json").read_text())["outcome"] == []
     assert "tongues new" in page.read_text()
 
 
@@ -213,6 +213,9 @@ def test_a_page_of_runs_follows_their_logs(workspace: Path) -> None:
 
     assert 'http-equiv="refresh"' in get()
     assert "smallfinished" in Page(get()).said
+    ends = [row["bits_per_byte"] for row in read_lines(workspace / "runs/small/evals.jsonl")]
+    assert f"qaa, bits per byte{ends[0]:.3f} → " in Page(get()).said
+    assert "Finished100 %" in Page(get()).said.replace("\u00a0", " ")
     run = workspace / "runs/small"
     record = read_run(run)
     shutil.copytree(run, run.with_name("another"))

@@ -206,5 +206,9 @@ def series_name(strategy: str, replay: float = 0.0) -> str:
 
 
 def domain(ratios: Iterable[float] = ()) -> list[str]:
-    """Every series in the order of the palette, so that a colour means one thing everywhere."""
-    return ["scratch", "CPT", *(series_name("cpt", ratio) for ratio in sorted(set(ratios) - {0.0}))]
+    """Every series in the order of the palette, so that a colour means one thing everywhere.
+
+    The third colour is that of base languages, which tiles have.
+    """
+    replayed = (series_name("cpt", ratio) for ratio in sorted(set(ratios) - {0.0}))
+    return ["scratch", "CPT", "base", *replayed]

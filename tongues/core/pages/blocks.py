@@ -26,7 +26,7 @@ class Heading:
 
 @dataclass(frozen=True, slots=True)
 class Paragraph:
-    """A sentence or more; kind: `lead`, `quiet`, `notes`, or none."""
+    """A sentence or more; kind: `lead`, `quiet`, `notes`, `doubt` or none."""
 
     text: str
     kind: str = ""
@@ -38,26 +38,6 @@ class Items:
 
     sentences: Sequence[str]
     kind: str = ""
-
-
-@dataclass(frozen=True, slots=True)
-class Callout:
-    """What a reader must not miss, below a title where it has one."""
-
-    title: str
-    sentences: Sequence[str]
-
-
-@dataclass(frozen=True, slots=True)
-class Topics:
-    """Blocks below a word each, two columns where there is room."""
-
-    blocks: Mapping[str, "Sequence[Block]"]
-
-    @classmethod
-    def of(cls, sentences: Mapping[str, Sequence[str]]) -> "Topics":
-        """Of the topics that have sentences, one below the other."""
-        return cls({topic: [Items(each)] for topic, each in sentences.items() if each})
 
 
 @dataclass(frozen=True, slots=True)
@@ -234,8 +214,9 @@ class Figure:
         return min(count, 3) if count % 2 else 2
 
 
-Words = Heading | Paragraph | Items | Callout | Terms | Quote | str
-Shown = Words | Topics | Tiles | Details | Section | Table | Figure
+Shown = (
+    Heading | Paragraph | Items | Terms | Quote | str | Tiles | Details | Section | Table | Figure
+)
 Block = Shown | None
 
 
@@ -267,6 +248,3 @@ def figures_in(blocks: Sequence[Block]) -> Iterator[Figure]:
             yield block
         elif isinstance(block, Section | Details):
             yield from figures_in(block.blocks)
-        elif isinstance(block, Topics):
-            for inside in block.blocks.values():
-                yield from figures_in(inside)

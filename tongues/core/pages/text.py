@@ -34,12 +34,6 @@ def _markdown(block: b.Shown, level: int) -> str:
             return _marked(block.text)
         case b.Items():
             return "\n".join(f"- {_marked(sentence)}" for sentence in block.sentences)
-        case b.Callout():
-            head = [f"**{block.title}**"] if block.title else []
-            return "> " + " ".join([*head, *map(_marked, block.sentences)])
-        case b.Topics():
-            topics = block.blocks.items()
-            return "\n\n".join(f"**{_marked(k)}**\n\n{as_markdown(v, level)}" for k, v in topics)
         case b.Tiles():
             return "\n".join(f"- {tile.line}" for tile in block.tiles)
         case b.Terms():
@@ -81,9 +75,6 @@ def _text(block: b.Shown) -> str:
             return _aligned([*rows], [column.numbers for column in columns])
         case b.Section():
             return f"{_bare(block.title)}\n\n{as_text(block.blocks)}".lstrip()
-        case b.Topics():
-            topics = block.blocks.items()
-            return "\n\n".join(f"{_bare(name)}\n{as_text(inside)}" for name, inside in topics)
         case b.Tiles():
             return _aligned([[Cell(t.label), Cell(t.value), Cell(t.below)] for t in block.tiles])
         case b.Details():
@@ -92,9 +83,6 @@ def _text(block: b.Shown) -> str:
             return block.text.rstrip()
         case b.Figure():
             return f"{block.title}: figures/{block.name}.svg"
-        case b.Callout():
-            lines = map(_bare, block.sentences)
-            return "\n".join([f"{block.title}:", *lines] if block.title else lines)
         case _:
             return _bare(_markdown(block, 2).lstrip("# "))
 

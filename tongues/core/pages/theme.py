@@ -2,29 +2,12 @@
 
 from typing import Any
 
+from tongues.core.beside import read_beside
+
 FONT = "system-ui, -apple-system, 'Segoe UI', Roboto, 'Helvetica Neue', Arial, sans-serif"
 
 
-def _palette(ink: str, quiet: str, line: str, paper: str, loss: str, more: str) -> dict[str, Any]:
-    """more: the colours of series, a bar, the colours of sizes, pale to dark."""
-    series, sizes = (colours.split() for colours in more.split("|"))
-    plain = {"ink": ink, "quiet": quiet, "line": line, "paper": paper, "loss": loss}
-    return plain | {"series": series, "sizes": sizes}
-
-
-# distinct to people of every colour vision, and in grey; a series keeps its place in every figure
-PALETTES: dict[str, dict[str, Any]] = {
-    "light": _palette(
-        *("#1c2430", "#5d6876", "#e3e7ec", "#ffffff", "#c0392b"),
-        "#c2510c #1f6fb5 #0f8a6c #8e5bb5 #b58a00 #b83c6f #4f6d7a #6b7a1e #7a4a2b"
-        "|#9cc7ea #5ea3d8 #2a78bb #0b4a85 #062f57",
-    ),
-    "dark": _palette(
-        *("#e8ecf1", "#9aa6b4", "#2a323d", "#12161c", "#ff8a7a"),
-        "#f08a4b #5fb0f0 #3cc9a0 #c195e6 #e3bd45 #f07fab #9db7c2 #b5c75a #c9a287"
-        "|#2f5f8c #3f86c2 #66aee6 #a3d0f5 #d9ecfb",
-    ),
-}
+PALETTES: dict[str, dict[str, Any]] = read_beside(__file__, "palettes.toml")
 
 
 def config(palette: str, *, paper: bool = False) -> dict[str, Any]:

@@ -84,17 +84,6 @@ def _block(block: b.Shown) -> str:
         case b.Items():
             lines = "".join(f"<li>{prose(sentence)}</li>" for sentence in block.sentences)
             return f"<ul{_kind(block.kind)}>{lines}</ul>"
-        case b.Callout(title=""):
-            return "".join(f'<p class="doubt">{prose(line)}</p>' for line in block.sentences)
-        case b.Callout():
-            inside = as_html([b.Items(block.sentences)])
-            return f'<div class="found"><h3>{escape(block.title)}</h3>{inside}</div>'
-        case b.Topics():
-            rows = (
-                f"<h3>{prose(name)}</h3><div>{as_html(inside)}</div>"
-                for name, inside in block.blocks.items()
-            )
-            return f'<div class="found">{"".join(rows)}</div>'
         case b.Tiles(tiles=[]):
             return ""
         case b.Tiles():

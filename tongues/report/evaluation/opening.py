@@ -27,7 +27,7 @@ _LEGEND: dict[Role, str] = {
 _COLOURS = ("scratch", *_LEGEND.values(), "unused", "unused too", "before")
 _TILES = 3  # of a model alone
 _ROW = 46  # pixels of a language
-_ROOM = 0.16  # of the panel, at its right, for the differences
+_ROOM = 0.25  # of the panel, at its right, for the differences
 
 
 @dataclass(frozen=True, slots=True)
@@ -121,7 +121,7 @@ class Verdict:
             rows,
             linear("value", measure.quantity, ends, high=max(ends) + room),
             y,
-            colour(_COLOURS, rows, "circle"),
+            colour(_COLOURS, rows, "circle", columns=4),
             height=_ROW * len(sizes) + 20,
             side_by_side=("before", "after"),
             beside="when",

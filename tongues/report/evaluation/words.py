@@ -13,6 +13,7 @@ from tongues.core.roles import list_languages
 from tongues.core.significance import POWER
 from tongues.evaluate.choice import Choice
 from tongues.evaluate.evaluation import EvaluatedModel, Evaluation, TaskScores, TextScores
+from tongues.languages import language_name
 from tongues.report.evaluation.facts import (
     at_chance,
     best_models,
@@ -74,7 +75,7 @@ def _models(measure: Measure, models: Sequence[str]) -> str:
 
 
 def _languages(languages: Sequence[str]) -> str:
-    return list_languages(f"`{lang}`" for lang in languages)
+    return list_languages(f"`{language_name(lang)}`" for lang in languages)
 
 
 def _where(languages: Sequence[str]) -> str:

@@ -12,7 +12,7 @@ from tongues.evaluate.settings import MeasuredExperts, Setting
 
 nats = fixed(3)  # a loss
 
-_WORDS: dict[str, Any] = read_beside(__file__)
+WORDS: dict[str, Any] = read_beside(__file__)
 
 
 def expert_tiles(experts: MeasuredExperts) -> list[Tile]:
@@ -24,10 +24,10 @@ def expert_tiles(experts: MeasuredExperts) -> list[Tile]:
 def _tile(kind: str, of: Setting) -> Tile:
     versus = of.difference("dense") if kind == "experts" else None
     size = f"{signed(versus.value, nats)} {interval(versus, nats)}".rstrip() if versus else ""
-    below = _WORDS["versus" if versus else "read"].format(loss=nats(of.loss), size=size)
+    below = WORDS["versus" if versus else "read"].format(loss=nats(of.loss), size=size)
     if kind == "experts":
-        below = _WORDS["setting"].format(name=of.name, below=below)
-    label = _WORDS["mean"].format(name=_WORDS[kind])
+        below = WORDS["setting"].format(name=of.name, below=below)
+    label = WORDS["mean"].format(name=WORDS[kind])
     return Tile(label, nats(of.bits_per_byte), below, "target" if kind == "experts" else "")
 
 
@@ -35,7 +35,7 @@ def expert_answer(experts: MeasuredExperts) -> dict[str, list[str]]:
     """Sentences by topic, the most important first; topics without any are left out."""
     top = experts.best()
     topics = {"Choice": list(_choice(experts, top)) if top else []}
-    topics["Certainty"] = [_WORDS["certainty"], *_seeds(experts, top)]
+    topics["Certainty"] = [WORDS["certainty"], *_seeds(experts, top)]
     topics["Caveats"] = list(_caveats(experts, top))
     return {topic: sentences for topic, sentences in topics.items() if sentences}
 
@@ -63,40 +63,40 @@ def _choice(experts: MeasuredExperts, top: Setting) -> Iterator[str]:
             kind, size = "untested", nats(abs(dense.value))
         else:
             kind, size = "either", f"{signed(dense.value, nats)} {interval(dense, nats)}".rstrip()
-        yield _WORDS["choice"][kind].format(
+        yield WORDS["choice"][kind].format(
             name=top.name, size=size, lower=lower, reason=dense.reason
         )
     others = [each for each in experts.usable() if not each.needs_language]
     if top.needs_language and (other := experts.best(others)):
-        yield _WORDS["needs_language"].format(name=other.name, loss=nats(other.loss))
+        yield WORDS["needs_language"].format(name=other.name, loss=nats(other.loss))
 
 
 def _seeds(experts: MeasuredExperts, top: Setting | None) -> Iterator[str]:
     dense = experts.dense
     seeds = len(next(iter(top.losses.values())).of_members) if top else 0
     if top is None or seeds < 2:
-        yield _WORDS["one_seed"]
+        yield WORDS["one_seed"]
     elif dense and len(next(iter(dense.losses.values())).of_members) == seeds:
         pairs = [(of.of_members, dense.losses[lang].of_members) for lang, of in top.losses.items()]
         apart = [fmean(own[seed] - other[seed] for own, other in pairs) for seed in range(seeds)]
         agree = len({value > 0 for value in apart}) == 1
         each = ", ".join(signed(value, nats) for value in apart)
-        yield _WORDS["seeds"].format(
-            name=top.name, each=each, agreement=_WORDS["agree" if agree else "disagree"]
+        yield WORDS["seeds"].format(
+            name=top.name, each=each, agreement=WORDS["agree" if agree else "disagree"]
         )
 
 
 def _caveats(experts: MeasuredExperts, top: Setting | None) -> Iterator[str]:
     compared = [of for c in (top.versus.values() if top else ()) for of in c.languages.values()]
     if few := too_few(compared):
-        yield _WORDS["more_text"].format(few=few)
+        yield WORDS["more_text"].format(few=few)
     counts = {lang: of.documents for lang, of in experts.base.losses.items()}
     if short := [f"`{lang}`" for lang, count in counts.items() if count < FEWEST_DOCUMENTS]:
-        yield _WORDS["no_interval"].format(least=FEWEST_DOCUMENTS, languages=list_languages(short))
+        yield WORDS["no_interval"].format(least=FEWEST_DOCUMENTS, languages=list_languages(short))
     if not experts.scores.same_tokenizer:
-        yield _WORDS["other_tokenizer"]
+        yield WORDS["other_tokenizer"]
     if (count := len(experts.usable())) > 1:
-        yield _WORDS["chosen"].format(count=count)
+        yield WORDS["chosen"].format(count=count)
     groups: dict[frozenset[tuple[tuple[str, float], ...]], list[str]] = {}
     for name, partition in experts.scores.partitions.items():
         if len(partition.shares) > 1:
@@ -104,4 +104,4 @@ def _caveats(experts: MeasuredExperts, top: Setting | None) -> Iterator[str]:
             groups.setdefault(shares, []).append(f"`{name}`")
     for names in groups.values():
         if len(names) > 1:
-            yield _WORDS["same_clusters"].format(partitions=list_languages(names))
+            yield WORDS["same_clusters"].format(partitions=list_languages(names))

@@ -10,6 +10,7 @@ from tongues.core.pages.plots import alt, bars, heat
 from tongues.core.quantities import counted, show_count
 from tongues.experts.partition import PARTITIONS
 from tongues.experts.partition.partition import Partition, amounts, balance, leaves
+from tongues.report.experts.answer import WORDS
 
 _SEEN = 0.0005  # shares below it are neither named nor drawn
 _ROW = 24  # pixels of a language or a cluster
@@ -18,14 +19,13 @@ _WRITTEN = 12  # languages up to which a matrix says its distances
 
 def partition_page(partition: Partition, text: Mapping[str, float]) -> b.Page:
     """The page of a partition; text: training tokens of every language."""
-    notes = b.Callout("Notes", partition.notes) if partition.notes else None
+    notes = b.Items(partition.notes, "notes") if partition.notes else None
     spread = None
     if any(0 < share < 1 for shares in partition.shares for share in shares.values()):
         panel, rows = spread_panel("Each language's text", partition)
         rows = [row | {"tokens": row["share"] * text[row["language"]]} for row in rows]
-        caption = "How the text of each language is spread over the clusters."
-        spread = b.Figure.of("shares", "Whose text each expert learns", caption, [panel], rows)
-    even = f"The largest cluster has {balance(amounts(partition, text)):.2f} times the mean text."
+        spread = b.Figure.of("shares", WORDS["whose"], WORDS["spread"], [panel], rows)
+    even = WORDS["even"].format(balance(amounts(partition, text)))
     clusters = b.Section("clusters", "Clusters", [cluster_table(partition, text)])
     return b.Page(
         f"Partition in {partition.k} clusters",
@@ -109,11 +109,8 @@ def _matrix(partition: Partition, distances: Mapping[str, Mapping[str, float]]) 
         tooltip=("language", "other", "distance"),
         written="format(datum.distance, '.2f')" if len(order) <= _WRITTEN else "",
     )
-    caption = (
-        "The stronger the colour, the nearer.",
-        "Languages are in the order of the merges." if partition.merges else "",
-        "Pairs in one cluster have a colour of their own." if cluster else "",
-    )
+    about = WORDS["distances"]
+    caption = about["near"], about["merges"] * bool(partition.merges), about["own"] * bool(cluster)
     return b.Figure.of("distances", "The distances behind it", caption, [drawn], rows)
 
 

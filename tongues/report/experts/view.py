@@ -4,19 +4,18 @@ from collections.abc import Sequence
 from dataclasses import asdict, replace
 from statistics import fmean
 
-from tongues.core.beside import read_beside
 from tongues.core.estimate import Estimate
 from tongues.core.pages import Figure, estimate_cell, signed, value_cell
 from tongues.core.pages import blocks as b
 from tongues.core.pages.axes import Axis, Row, across, categories, colour, linear, logs
 from tongues.core.pages.plots import alt, dots, heat, line, panel, rule, words
-from tongues.core.quantities import counted, show_bytes, show_count
+from tongues.core.quantities import show_bytes, show_count
 from tongues.core.significance.correlation import correlate
 from tongues.evaluate.evaluation import Evaluation
 from tongues.evaluate.settings import AddedLanguages, MeasuredExperts, Setting
 from tongues.experts.ensemble import ROUTINGS
 from tongues.report.evaluation.tables import show_perplexity
-from tongues.report.experts.answer import expert_answer, expert_tiles, forgotten, nats
+from tongues.report.experts.answer import WORDS, expert_answer, expert_tiles, forgotten, nats
 from tongues.report.experts.partition import spread_panel
 
 # The figures of experts: what they gain and cost, language by language, and what they forget.
@@ -66,8 +65,7 @@ def _cost(experts: MeasuredExperts) -> Figure | None:
     variants = [row for row in rows if ":" in row["routing"] or ROUTINGS.find(row["way"]).counted]
     steps = line(variants, x, y, tint, "line", width=1.2, opacity=0.5) if variants else None
     drawn = panel("By experts run", *level, steps, points.encode(shape=shape))
-    caption = "Lines join one routing with more experts. Losses are means over languages."
-    return Figure.of("cost", "What a loss costs", caption, [drawn], rows)
+    return Figure.of("cost", "What a loss costs", WORDS["joined"], [drawn], rows)
 
 
 def _unlearned(experts: MeasuredExperts) -> Figure | None:
@@ -102,11 +100,10 @@ def _unlearned(experts: MeasuredExperts) -> Figure | None:
     )
     named = words(rows, x, y, field="language", align="left", dx=7) if len(rows) <= _NAMED else ()
     drawn = panel("Versus the base model", points, *named)
-    what = "its training tokens here (what the base was trained on is not known)"
-    what = "its share of the base's training" if known else what
-    caption = (
-        "The mean change over the experts that did not learn a language, against "
-        f"{what}. Spearman's rank correlation: {'; '.join(related) or 'too few languages'}."
+    about = WORDS["unlearned"]
+    caption = about["says"].format(
+        amount=about["known" if known else "unknown"],
+        related="; ".join(related) or about["few"],
     )
     return Figure.of("unlearned", "Forgetting by frequency", caption, [drawn], rows)
 
@@ -119,9 +116,8 @@ def _shares(experts: MeasuredExperts) -> Figure | None:
         and max(sum(s > 0.01 for s in of.values()) for of in partition.shares) > 1
     }
     rows = [{"partition": name, **row} for name, (_, own) in spreads.items() for row in own]
-    caption = "The share of each language's text that goes to each expert, by its number."
     panels = (drawn for drawn, _ in spreads.values())
-    return Figure.of("shares", "Whose text each expert learned", caption, panels, rows)
+    return Figure.of("shares", WORDS["whose"], WORDS["spread"], panels, rows)
 
 
 def _forgetting(experts: MeasuredExperts) -> Figure | None:
@@ -143,58 +139,48 @@ def _forgetting(experts: MeasuredExperts) -> Figure | None:
             outlined="learned",
         )
         panels.append(drawn)
-    caption = (
-        "Every expert (row) on every language (column): its loss minus the base's, nats per token. "
-        "Orange became worse, blue better; outlined are the languages of which it learned at "
-        f"least half the text. The strongest colour is {most:.2f}."
-    )
+    caption = WORDS["forgot"].format(most=most)
     return Figure.of("forgetting", "What each expert forgot", caption, panels, map(asdict, rises))
 
 
 _SETTINGS, _ADDED = "Partitions and routings", "Added languages"
 _LANGUAGES, _FORGETTING = "Languages", "Forgetting"
-_ABOUT: dict[str, str] = read_beside(__file__)["about"]  # of tables, by title
-_FIGURES = {
-    _SETTINGS: ("cost",),
-    _LANGUAGES: ("shares",),
-    _FORGETTING: ("forgetting", "unlearned"),
-}
+_FIGURES = {_LANGUAGES: ("shares",), _FORGETTING: ("forgetting", "unlearned")}
 
 
 def experts_page(evaluation: Evaluation, name: str) -> b.Page:
     """The page of an evaluation of experts."""
     experts = MeasuredExperts.of(evaluation)
     topics, figures = expert_answer(experts), expert_figures(experts)
-    blocks: list[b.Block] = [b.Tiles(expert_tiles(experts)), b.Topics.of(topics)]
-    for title, table in expert_tables(experts).items():
-        first, place = title == _SETTINGS, f"table-{title.split()[0].lower()}"
-        about = _ABOUT[title] + (f" {routing_sentences(experts.settings)}" if first else "")
-        blocks.append(b.Section(place, title, [about, table]))
-        blocks += map(figures.get, _FIGURES.get(title, ()))
-    tokens = fmean(of.tokens for of in experts.base.losses.values())
-    lead = [
-        counted(len(experts.languages), "language"),
-        counted(len(experts.partitions), "ensemble"),
-        counted(
-            max(len(x.of_members) for s in experts.settings for x in s.losses.values()),
-            "random seed",
-        ),
-        f"base model {experts.scores.base}",
-        f"about {show_count(tokens)} held-out tokens of each language",
+    sure = [line for topic in ("Certainty", "Caveats") for line in topics.get(topic, ())]
+    blocks: list[b.Block] = [
+        b.Tiles(expert_tiles(experts)),
+        figures.get("cost"),
+        b.Details("How sure is this?", [b.Items(sure, "plain")]),
     ]
+    for title, table in expert_tables(experts).items():
+        inside: list[b.Block] = [WORDS["about"][title], table]
+        if title == _SETTINGS:
+            inside.append(b.Details("Routings", [routing_table(experts.settings)]))
+        blocks.append(b.Section(f"table-{title.split()[0].lower()}", title, inside))
+        blocks += map(figures.get, _FIGURES.get(title, ()))
+    tokens = show_count(fmean(of.tokens for of in experts.base.losses.values()))
+    scored = WORDS["scored"].format(base=experts.scores.base, tokens=tokens)
+    blocks.append(b.Paragraph(scored, "notes"))
     return b.Page(
         f"Language experts: {name}",
         blocks,
-        lead=[b.Paragraph(" · ".join(lead), "lead")],
+        lead=[b.Paragraph(line, "lead") for line in topics.get("Choice", ())[:1]],
         numbers={"findings": topics, **evaluation.to_json()},
     )
 
 
-def routing_sentences(settings: Sequence[Setting]) -> str:
-    """Which experts predict a token, by each routing of the table."""
+def routing_table(settings: Sequence[Setting]) -> b.Table:
+    """Which experts predict a token, by each routing of these."""
     kinds = dict.fromkeys(each.kind for each in settings if each.kind)
-    clauses = "; ".join(f"`{kind}`: {ROUTINGS.find(kind).summary}" for kind in kinds)
-    return f"Routings: {clauses}." if clauses else ""
+    return b.Table.of(
+        {"routing": kind, "experts of a token": ROUTINGS.find(kind).summary} for kind in kinds
+    )
 
 
 def expert_tables(experts: MeasuredExperts) -> dict[str, b.Table]:

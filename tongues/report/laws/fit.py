@@ -90,11 +90,7 @@ def forgetting_law(fitted: Sequence[LawSeries]) -> Figure | None:
             height=320,
         )
         panels.append(shown)
-    caption = (
-        "Loss on a base language while another is learned, a line for each share of "
-        "replay. The dashed line is the loss before the first step: above it is forgotten.",
-        "Dots were measured, lines are the law." if of_kind(rows, "measured") else "",
-    )
+    caption = SAID["by_replay"], SAID["dots_measured"] * bool(of_kind(rows, "measured"))
     title = "What replay keeps, by the law of forgetting"
     return Figure.of("law-of-forgetting", title, caption, panels, rows)
 

@@ -18,11 +18,10 @@ from tongues.report.laws.series import (
     of_kind,
     points,
 )
+from tongues.report.words import SAID
 
 _POINTS = 80  # of a curve; chosen: no corner is seen
 _LEVELS = 5  # of loss; chosen: their numbers do not overlap
-_SHADED = "Shaded: more compute than any run had, a projection."
-_UNKNOWN_RUNS = "On what runs the law was fitted is not known: all of it may be projection."
 _RUN_TIPS = ("run", "size:.3s=parameters", "compute:.2e=FLOPs", "loss:.3f")
 Ends = tuple[float, float]
 
@@ -56,14 +55,12 @@ def loss_surface(fitted: Sequence[LawSeries], names: Sequence[str]) -> Figure | 
     kinds = {row["kind"] for row in rows}
     several = len({each.series for each in fitted}) > 1
     caption = (
-        "Along a thin line the law predicts the same loss, in nats per token.",
-        f"The numbers are at the lines of {fitted[0].series}." if several else "",
-        "The thick line is the size with the least compute for each loss."
-        if "frontier" in kinds
-        else "",
+        SAID["contours"],
+        SAID["contours_of"].format(fitted[0].series) if several else "",
+        SAID["frontier"] if "frontier" in kinds else "",
         BAND if "band" in kinds else "",
-        "Dots are where runs ended, in the colour of their law." if "run" in kinds else "",
-        _SHADED if len(corners) else _UNKNOWN_RUNS,
+        SAID["ends"] if "run" in kinds else "",
+        SAID["shaded" if len(corners) else "unknown_runs"],
     )
     title = "The same loss from many sizes, the least compute at one"
     return Figure.of("equal-loss", title, caption, panels, rows)

@@ -1,5 +1,5 @@
 """The page of a project's folder."""
 
-from tongues.report.project.view import run_blocks, write_project_report
+from tongues.report.project.view import run_blocks, run_tiles, write_project_report
 
-__all__ = ["run_blocks", "write_project_report"]
+__all__ = ["run_blocks", "run_tiles", "write_project_report"]

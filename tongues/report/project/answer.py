@@ -1,4 +1,4 @@
-"""What the page of a project's folder says: the outcome, what is next, the cost; and plans."""
+"""What the page of a project's folder says: the outcome, what it took, and plans."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
@@ -9,38 +9,46 @@ from tongues.core.estimate import Estimate
 from tongues.core.files import changed_at, read_json
 from tongues.core.pages import blocks as b
 from tongues.core.pages import fixed, number
-from tongues.core.quantities import counted
+from tongues.core.quantities import counted, show_seconds
 from tongues.evaluate.evaluation import Evaluation
-from tongues.plan.steps import Step, is_run, last_trained
+from tongues.plan.steps import is_run, last_trained
 from tongues.recipe import load_text_recipe
 from tongues.report.evaluation.opening import opening_tiles
 from tongues.report.evaluation.words import answer
 from tongues.runs.record import Run, find_runs, read_run
 from tongues.train.card import find_tokens
-from tongues.train.cost import RunCost, run_cost, training_time
+from tongues.train.cost import RunCost, run_cost
 
-_NEXT = 4  # steps that are named
-_FEW = 3  # runs that are named one by one, at most
+_SCORES = 2  # of the newest evaluation, next to what training took
 _SENTENCES = 2  # of each
 
 
 def project_answer(
-    workspace: Path,
-    runs: Sequence[Run],
-    evaluations: Mapping[str, Evaluation],
-    steps: Sequence[Step],
-) -> dict[str, list[str]]:
-    """Sentences by topic; runs: the finished ones, those of studies too."""
-    return {
-        "Outcome": [
-            *_evaluated(evaluations),
-            *filter(None, (compare_forecast(x, runs, evaluations) for x in find_plans(workspace))),
-            *_advised(workspace, bool(evaluations)),
-            *_not_evaluated([run for run in runs if "/" not in run.run], evaluations),
-        ],
-        "Next": [f"**{step.command}**: {step.reason}." for step in steps[:_NEXT]],
-        "Cost": list(_cost(runs)),
-    }
+    workspace: Path, runs: Sequence[Run], evaluations: Mapping[str, Evaluation]
+) -> list[str]:
+    """What came of it, in sentences; runs: the finished ones, those of studies too."""
+    return [
+        *_evaluated(evaluations),
+        *filter(None, (compare_forecast(x, runs, evaluations) for x in find_plans(workspace))),
+        *_advised(workspace, bool(evaluations)),
+        *_not_evaluated([run for run in runs if "/" not in run.run], evaluations),
+    ]
+
+
+def project_tiles(runs: Sequence[Run], evaluations: Mapping[str, Evaluation]) -> list[b.Tile]:
+    """What the newest evaluation says, and what all runs took."""
+    newest = next(iter(evaluations.values()), None)
+    tiles = opening_tiles(newest)[:_SCORES] if newest else []
+    costs = [cost for _, cost in costs_of(runs)]
+    if costs:
+        hours, energy, money = (
+            sum(filter(None, (getattr(cost, part) for cost in costs)))
+            for part in ("hours", "energy", "money")
+        )
+        more = [f"about {energy:.2g} kWh"] * bool(energy) + [f"US$ {money:.2f}"] * bool(money)
+        below = "; ".join([counted(len(costs), "run"), *more])
+        tiles.append(b.Tile("Training took", show_seconds(hours * 3600), below))
+    return tiles
 
 
 def finished_runs(workspace: Path) -> list[Run]:
@@ -60,11 +68,10 @@ def costs_of(runs: Sequence[Run]) -> list[tuple[Run, RunCost]]:
 
 
 def _evaluated(evaluations: Mapping[str, Evaluation]) -> Iterator[str]:
-    """What the two newest evaluations say."""
+    """What the two newest evaluations advise."""
     for name, evaluation in list(evaluations.items())[:2]:
         head = f"`{name}`: " if len(evaluations) > 1 else ""
         lines = answer(evaluation).get("Choice", [])[:_SENTENCES]
-        lines += [tile.line for tile in opening_tiles(evaluation)]
         yield from (f"{head}{line}" for line in lines)
 
 
@@ -87,24 +94,6 @@ def _not_evaluated(runs: Sequence[Run], evaluations: Mapping[str, Evaluation]) -
     if unseen:
         names = f"`{unseen[0].run}`" if len(unseen) == 1 else counted(len(unseen), "run")
         yield f"Not evaluated: {names}; losses are below."
-
-
-def _cost(runs: Sequence[Run]) -> Iterator[str]:
-    """Of each run, or in all where there are many."""
-    each = costs_of(runs)
-    if len(each) <= _FEW:
-        yield from (f"`{run.run}`: {cost.sentence}" for run, cost in each)
-        return
-    costs = [cost for _, cost in each]
-    hours, energy, money = (
-        sum(filter(None, (getattr(cost, part) for cost in costs)))
-        for part in ("hours", "energy", "money")
-    )
-    parts = [training_time(hours)]
-    parts += [f"about {energy:.2g} kWh"] * bool(energy) + [f"about US$ {money:.2f}"] * bool(money)
-    bases = dict.fromkeys(cost.basis for cost in costs)
-    basis = next(iter(bases)) if len(bases) == 1 else "each on its own machine"
-    yield f"{counted(len(each), 'run')} in all: {', '.join(parts)} ({basis})."
 
 
 def find_plans(workspace: Path) -> list[Path]:

@@ -34,8 +34,7 @@ class Fertility:
 
     words: in scripts without spaces, characters. unknown: tokens for text that the vocabulary
     cannot spell. multiplier: tokens per token of the reference language in documents of the same
-    groups. prepared: bytes per token of all training text, end tokens included, where
-    `tokens.json` has it.
+    groups.
     """
 
     bytes: int
@@ -44,12 +43,11 @@ class Fertility:
     tokens: int
     unknown: int
     multiplier: float | None
-    prepared: float | None = None
 
     @property
     def bytes_per_token(self) -> float:
         """Bytes of UTF-8 per token."""
-        return self.bytes / max(self.tokens, 1) if self.prepared is None else self.prepared
+        return self.bytes / max(self.tokens, 1)
 
     @property
     def tokens_per_word(self) -> float:

@@ -12,13 +12,14 @@ from tongues.core.extras import require
 from tongues.core.files import changed_at, files_named
 from tongues.core.pages import blocks as b
 from tongues.core.pages import page_as_html
-from tongues.report.project import run_blocks
+from tongues.report.project import run_blocks, run_tiles
 
 _EVERY = 10  # seconds
 _LOGS = ("run.json", "metrics.jsonl", "evals.jsonl", "events.jsonl", "timing.jsonl")
 # The page renews itself; its figures have no files to link to.
 _STYLE = "<style>.links, footer a { display: none }</style>"
 _HEAD = f'<head><meta http-equiv="refresh" content="{_EVERY}">{_STYLE}'
+_NONE = "There are no runs yet: `tongues train RECIPE` makes one."
 _HOSTS = ("localhost", "127.0.0.1")
 
 
@@ -36,13 +37,12 @@ class _Pages:
             seen = int(time.time() / 60), sorted((str(x), changed_at(x)) for x in logs)
             if seen == self._seen:
                 return
-            blocks = list(run_blocks(self._workspace)) or [
-                b.Paragraph("There are no runs yet: `tongues train RECIPE` makes one.")
-            ]
+            blocks = [b.Tiles([*run_tiles(self._workspace)]), *run_blocks(self._workspace)]
             note = f"Read at {time.strftime('%H:%M:%S')}, and again every {_EVERY} seconds."
+            lead = [b.Paragraph(note, "quiet"), None if blocks[1:] else _NONE]
             title = f"Runs of {self._workspace.resolve().name}"
-            page = b.Page(title, blocks, lead=[b.Paragraph(note, "quiet")])
-            self.html = page_as_html(page).replace("<head>", _HEAD, 1).encode()
+            html = page_as_html(b.Page(title, blocks, lead))
+            self.html = html.replace("<head>", _HEAD, 1).encode()
             self._seen = seen
 
 

@@ -69,12 +69,12 @@ class Draft:
     def write(self, out: Path) -> None:
         """Write the recipe, and next to it the plan to be read and as JSON."""
         from tongues.core.pages import as_markdown
-        from tongues.report.plan import plan_answer
+        from tongues.report.plan import options_section
 
         write_text(out, self.recipe)
         lines = "\n".join(f"- {line}" for line in self.lines)
         title = f"# Plan of {out.name}, {date.today().isoformat()}"
-        more = as_markdown(plan_answer(self.plan)[1:])  # its first block has the lines again
+        more = as_markdown([options_section(self.plan)])
         write_text(out.with_suffix(".plan.md"), f"{title}\n\n{lines}\n\n{more}".rstrip() + "\n")
         write_json(out.with_suffix(".plan.json"), self.to_json())
 
