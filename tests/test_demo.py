@@ -69,15 +69,15 @@ def test_the_demo_on_a_base_ends_with_gain_forgetting_and_forecast(
     page = tmp_path / "reports/project/index.html"
     *lines, empty, last = done.stdout.splitlines()
     assert not empty and last == f"the page: {page}"
-    place = f"{tmp_path}/exports/real --workspace {tmp_path}"
-    assert done.stderr.splitlines()[-1] == f"→ tongues export real -o {place}"
+    place = f"{tmp_path}/exports/smollm2-sw --workspace {tmp_path}"
+    assert done.stderr.splitlines()[-1] == f"→ tongues export smollm2-sw -o {place}"
     topics = dict(line.split(": ", 1) for line in lines[-4:])
     assert list(topics) == ["Gained", "Forgotten", "Forecast", "Cost"]
     assert topics["Gained"].startswith("Swahili, bits per byte: ")
     assert topics["Forgotten"].startswith("English, bits per byte: ")
     assert topics["Forecast"].startswith("After 30% of the steps the final loss was forecast as")
-    scores = json.loads((tmp_path / "evaluations/real/scores.json").read_text())
-    (changed,) = scores["texts"]["real"]["forgotten"]
+    scores = json.loads((tmp_path / "evaluations/smollm2-sw/scores.json").read_text())
+    (changed,) = scores["texts"]["smollm2-sw"]["forgotten"]
     gained = -changed["languages"]["sw"]["value"]
     assert f"; learned, −{gained:.3f} [" in topics["Gained"]
     shown = json.loads(page.with_name("report.json").read_text())["outcome"]

@@ -217,7 +217,7 @@ def test_a_limit_is_of_all_files_together(tmp_path: Path, most: str) -> None:
     corpus, selection = selected(text_of({"de": limited}), tmp_path)
     reasons = why(selection)
     kept = reasons.count("kept")
-    assert reasons == ["kept"] * kept + ["beyond the limit"] * (len(reasons) - kept)
+    assert reasons == ["kept"] * kept + ["over the size limit"] * (len(reasons) - kept)
     sizes = np.cumsum(corpus.numbers("bytes"))
     if most == "9 documents":
         assert kept == 9

@@ -44,7 +44,7 @@ def _tiles(plan: Plan) -> Iterator[b.Tile]:
         yield b.Tile(
             SAID["base_rises"],
             f"{signed(percent.value, fixed(1))} %",
-            f"{interval(percent, fixed(0))} %",
+            SAID["above_nothing"].format(interval=interval(percent, fixed(0))),
             "base",
         )
     hours = f"{option.hours:,.3g} hours" if option.hours is not None else ""

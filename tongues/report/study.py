@@ -136,6 +136,7 @@ def _lead(findings: Findings) -> list[b.Block]:
     )
     if any(findings.ratios):
         parts.append("replay " + ", ".join(f"{ratio * 100:.3g} %" for ratio in findings.ratios))
+        parts.append(SAID["cpt"])
     doubt = unmeasured(findings)
     return [b.Paragraph(" · ".join(parts), "lead"), b.Paragraph(doubt, "doubt") if doubt else None]
 

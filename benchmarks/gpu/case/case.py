@@ -201,8 +201,11 @@ def figure() -> None:
         x = logs("tokens", "training tokens", part)
         y = linear("bits", "bits per byte, held out", part)
         tint = colour(["scratch", "no replay", "10 % replay"], series)
-        drawn = line(part, x, y, tint, "series"), dots(part, x, y, tint)
-        panels.append(panel(title, *drawn, height=260))
+        dashed = [each for each in part if each["series"] == names[0]]  # it hides another
+        plain = [each for each in part if each["series"] != names[0]]
+        drawn = line(plain, x, y, tint, "series"), dots(part, x, y, tint, size=30)
+        over = line(dashed, x, y, tint, width=4, strokeDash=[6, 5])
+        panels.append(panel(title, *drawn, over, height=260))
     drawn = Figure("case", "", "", tuple(panels), tuple(rows))
     write_figures([drawn], HERE.parents[2] / "docs/images")
 

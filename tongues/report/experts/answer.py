@@ -5,7 +5,7 @@ from statistics import fmean
 from typing import Any
 
 from tongues.core.beside import read_beside
-from tongues.core.pages import Tile, fixed, interval, number, percent, share, signed, too_few
+from tongues.core.pages import Tile, fixed, interval, percent, share, signed, too_few
 from tongues.core.roles import list_languages
 from tongues.core.significance.paired import FEWEST_DOCUMENTS
 from tongues.evaluate.settings import MeasuredExperts, Setting
@@ -56,16 +56,10 @@ def forgotten(experts: MeasuredExperts, partition: str) -> tuple[str, str, str]:
 def _choice(experts: MeasuredExperts, top: Setting) -> Iterator[str]:
     if dense := top.difference("dense"):
         lower = "the dense model" if dense.value > 0 else f"`{top.name}`"
+        kind = "untested" if dense.reason else "either"
         if dense.significant:
             kind = "dense" if dense.significant > 0 else "experts"
-            size = number(dense.times(dense.significant), nats)
-        elif dense.reason:
-            kind, size = "untested", nats(abs(dense.value))
-        else:
-            kind, size = "either", f"{signed(dense.value, nats)} {interval(dense, nats)}".rstrip()
-        yield WORDS["choice"][kind].format(
-            name=top.name, size=size, lower=lower, reason=dense.reason
-        )
+        yield WORDS["choice"][kind].format(name=top.name, lower=lower, reason=dense.reason)
     others = [each for each in experts.usable() if not each.needs_language]
     if top.needs_language and (other := experts.best(others)):
         yield WORDS["needs_language"].format(name=other.name, loss=nats(other.loss))

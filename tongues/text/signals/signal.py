@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 
-KEPT, LIMIT = "kept", "beyond the limit"  # what becomes of a document, whatever its signals
+KEPT, LIMIT = "kept", "over the size limit"  # what becomes of a document, whatever its signals
 
 
 @dataclass(frozen=True)

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from tongues.recipe import Recipe
 
 
-_NAME = "real"
+_NAME = "smollm2-{language}"
 _BASE_LANGUAGE = "en"
 _PART = 0.3  # of the run, after which its end is forecast
 _HUB = "8 MB"  # of each language, where no folder is given: never run against the live hub
@@ -57,7 +57,7 @@ def demo_real(
     began = time.monotonic()
     tongues.prepare(recipe, workspace=place)
     run = tongues.train(recipe, workspace=place)
-    made = tongues.evaluate(_NAME, place, text=_NAME, name=_NAME, limit=12, dtype="bf16")
+    made = tongues.evaluate(run.name, place, text=run.name, name=run.name, limit=12, dtype="bf16")
     return run, _topics(run, made, time.monotonic() - began)
 
 
@@ -66,7 +66,7 @@ def _recipe(target: str, text: Any, base: str, overrides: Sequence[str]) -> "Rec
 
     return load_recipe(
         {
-            "name": _NAME,
+            "name": _NAME.format(language=target),
             "text": text,
             # New tokens would cost more than so short a run gives (benchmarks/real_case).
             "tokens": {"base": base, "byte_fallback": "allow", "held_out": "45k tokens"},
