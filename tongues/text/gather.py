@@ -11,7 +11,7 @@ from tongues.core.files import append_line, file_hash, fingerprint, read_json, w
 from tongues.core.quantities import show_bytes
 from tongues.core.ranks import Say
 from tongues.text.corpus import part_path, table_of, write_part
-from tongues.text.document import Document, normalised
+from tongues.text.document import Document, normalised, parts_of
 from tongues.text.reading import Fault, State, read_file
 from tongues.text.signals import (
     SIGNALS,
@@ -139,9 +139,9 @@ def _gather_source(
             for amounts, amount in ((record["faults"], 1), (record["lost"], item.size)):
                 amounts[item.reason] = amounts.get(item.reason, 0) + amount
             continue
-        text = normalised(item.text)
-        documents.append(replace(item, text=text))
-        length = len(text.encode())
+        texts = [replace(x, text=normalised(x.text)) for x in parts_of(item, source.part)]
+        documents += texts
+        length = sum(len(each.text.encode()) for each in texts)
         size += length
         enough = most_documents and record["documents"] + len(documents) >= most_documents
         if enough or (most_bytes is not None and record["bytes"] + size >= most_bytes):

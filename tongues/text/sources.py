@@ -14,8 +14,10 @@ from tongues.core.errors import UserError
 from tongues.core.files import file_hash, fingerprint, path_text
 from tongues.core.quantities import Amount
 from tongues.languages import find_language
+from tongues.text.document import CUT
 from tongues.text.reading import (
     FILE_TYPES,
+    PART,
     Item,
     State,
     find_files,
@@ -51,6 +53,7 @@ _RUN_BYTES = 8_000_000  # of them together, about
 _NAME = 40  # characters of a file's name in the name of its source
 _LOOKED_AT = 10  # files of a language, for their columns
 _PACKED = 4  # bytes of text in one of an archive, about
+_PARTS = 800  # of a language's text, at least: the scale of what is held out as a whole
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,6 +68,7 @@ class TextSource:
     title: str  # for people
     settings: recipe.Files | recipe.Hub | recipe.Synthetic
     paths: tuple[Path, ...] = ()
+    part: int = 0  # bytes of the parts that long documents are cut into; 0: none is cut
 
     @property
     def at_most(self) -> Amount | None:
@@ -87,6 +91,7 @@ class TextSource:
         types = {type_of(path.name) for path in self.paths}
         others = {(x.name, x.version) for x in types if x and x not in FILE_TYPES.built_in}
         made_from |= {"types": sorted(others)} if others else {}
+        made_from |= {"part": self.part} if self.part else {}
         return made_from | {"settings": settings, "content": content}
 
 
@@ -98,12 +103,14 @@ def find_sources(settings: recipe.Text) -> list[TextSource]:
             sources.append(TextSource(lang, "synthetic", f"synthetic {lang}", settings.synthetic))
         if lang in settings.files:
             files = settings.files[lang]
-            for paths in _runs(find_files(files.paths, f"text.files.{lang}"), files):
+            every = find_files(files.paths, f"text.files.{lang}")
+            for paths in _runs(every, files):
                 more = f" and {len(paths) - 1} more" if len(paths) > 1 else ""
                 short = path_text(paths[0].name)[:_NAME]
                 name = f"{short}-{fingerprint([str(path) for path in paths])}"
                 title = f"{path_text(paths[0])}{more}"
-                sources.append(TextSource(lang, name, title, files, tuple(paths)))
+                part = _part_size(every, paths, files)
+                sources.append(TextSource(lang, name, title, files, tuple(paths), part))
         if lang in settings.hub:
             hub = settings.hub[lang]
             title = hub_source(hub)
@@ -169,11 +176,29 @@ def text_bytes(sources: Sequence[TextSource]) -> dict[str, int]:
         limit = source.at_most
         if isinstance(source.settings, recipe.Hub) and limit and limit.unit == "bytes":
             sizes[source.lang] += int(limit.number)
-        for path in source.paths:
-            kind = type_of(path.name)
-            packed = path.suffix.lower() in PACKED or (kind is not None and kind.is_packed)
-            sizes[source.lang] += size_of(path) * (_PACKED if packed else 1)
+        sizes[source.lang] += _bytes_of(source.paths)
     return sizes
+
+
+def _bytes_of(paths: Sequence[Path]) -> int:
+    """Bytes of text in files, about."""
+    kinds = [type_of(path.name) for path in paths]
+    packed = [
+        path.suffix.lower() in PACKED or (kind is not None and kind.is_packed)
+        for path, kind in zip(paths, kinds, strict=True)
+    ]
+    return sum(size_of(p) * (_PACKED if x else 1) for p, x in zip(paths, packed, strict=True))
+
+
+def _part_size(every: Sequence[Path], paths: Sequence[Path], settings: recipe.Files) -> int:
+    """Bytes of the parts of long documents in `paths`: an 800th to a 1,600th of a language's text.
+
+    A power of two, so that added text seldom changes it; 0 where no document can be so long.
+    """
+    bits = (_bytes_of(every) // _PARTS).bit_length() - 1
+    part = 2 ** min(max(bits, 9), 18)  # 512 bytes to 262 kB
+    by_paragraphs = settings.documents == "paragraphs"
+    return part if by_paragraphs or _bytes_of(paths) > CUT * part else 0
 
 
 def _check_columns(files: recipe.Files, paths: Sequence[Path], lang: str) -> None:
@@ -267,7 +292,8 @@ def _runs(paths: Sequence[Path], settings: recipe.Files) -> Iterator[list[Path]]
 def _read_run(source: TextSource, settings: recipe.Files, start: State) -> Iterator[Item]:
     inside = start["inside"]
     for number in range(start["file"], len(source.paths)):
-        for item, state in read_file(source.paths[number], source.lang, settings, inside):
+        path, part = source.paths[number], source.part or PART
+        for item, state in read_file(path, source.lang, settings, inside, part):
             yield item, {"file": number, "inside": state}
         inside = None
 

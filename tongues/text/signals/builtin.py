@@ -7,7 +7,7 @@ import numpy as np
 from pydantic import Field
 
 from tongues.core.quantities import Share
-from tongues.text.document import hash64
+from tongues.text.document import group_hash, hash64
 from tongues.text.signals.close import counts_as, large_others, taken_for
 from tongues.text.signals.near import BANDS, SIGNATURE
 from tongues.text.signals.signal import SIGNALS, Batch, Rule, Signal
@@ -97,7 +97,7 @@ for _signal in (
     Signal(
         "group_hash",
         "a hash of the name of its group",
-        lambda batch: np.array([hash64(each.group) for each in batch.documents], np.uint64),
+        lambda batch: np.array([group_hash(each.group) for each in batch.documents], np.uint64),
         "uint64",
     ),
     _measured("characters", "characters", "uint32", _SHORT),

@@ -34,7 +34,7 @@ from tongues.text.summary import read_summary
 from tongues.text.tokens.fitting import check_spelling, make_tokenizer
 from tongues.text.tokens.frame import TextFrame, read_frame
 from tongues.text.tokens.shards import shard_dtype
-from tongues.text.tokens.split import draw_held_out, few_groups, split_documents
+from tongues.text.tokens.split import draw_held_out, split_cautions, split_documents
 from tongues.text.tokens.store import (
     Counts,
     Manifest,
@@ -279,7 +279,7 @@ def _finish(recipe: TextRecipe, folder: Path, path: Path, tell: Say) -> None:
         foreign = manifest["foreign"][lang] or {}
         overlap = manifest["splits"][lang]["overlap"]["documents"]
         tell(written_line(lang, splits, _wanted(recipe.tokens, splits), foreign, overlap))
-        if caution := few_groups(lang, manifest["splits"][lang]):
+        for caution in split_cautions(lang, manifest["splits"][lang]):
             tell(f"caution: {caution}")
     remove_directory(path)
     place.replace(path)
