@@ -12,16 +12,14 @@ from tongues.core.quantities import show_bytes
 from tongues.core.ranks import Say
 from tongues.text.corpus import part_path, table_of, write_part
 from tongues.text.document import Document, normalised, parts_of
-from tongues.text.reading import Fault, State, read_file
+from tongues.text.reading import Fault, State
 from tongues.text.signals import (
     SIGNALS,
-    Identifier,
-    learn_language,
     load_benchmarks,
     load_identifier,
     signals_in,
 )
-from tongues.text.sources import TextSource, find_benchmarks, find_samples, read_source
+from tongues.text.sources import TextSource, find_benchmarks, read_source
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -57,16 +55,11 @@ def gather(
     others = [[each.name, each.version] for each in signals if each not in SIGNALS.built_in]
     tools |= {"signals": others} if others else {}
     progress = _progress(tell)
-    samples, learned = find_samples(settings), dict[str, Identifier]()
 
     def measure(documents: Sequence[Document]) -> "pa.Table":
-        own = learned.get(documents[0].lang, identifier)
-        return table_of(documents, own, benchmarks, signals)
+        return table_of(documents, identifier, benchmarks, signals)
 
     for source in sources:
-        if source.lang in samples and source.lang not in learned:
-            learned = {source.lang: _learned(source.lang, samples[source.lang])}  # one in memory
-        own = learned.get(source.lang, identifier)
         limit, most = source.at_most, None  # bytes to read
         if limit and limit.unit == "bytes":
             most = limit.number
@@ -75,8 +68,7 @@ def gather(
             held_out = tokens.held_out_of(limit.number) if tokens else 0
             most = (limit.number + 2 * held_out) * _TOKEN_BYTES
         made_from = {"layout": _LAYOUT, "most": most, **source.made_from(), **tools}
-        made_from["identifier"] = own.name
-        _gather_source(source, made_from, measure, progress, corpus, own.knows(source.lang))
+        _gather_source(source, made_from, measure, progress, corpus, identifier.knows(source.lang))
 
 
 def _progress(tell: Say) -> Callable[[int, str, int], None]:
@@ -92,14 +84,6 @@ def _progress(tell: Say) -> Callable[[int, str, int], None]:
             since, counted, begun = time.monotonic(), 0, True
 
     return add
-
-
-def _learned(lang: str, paths: Sequence[Path]) -> Identifier:
-    files = recipe.Files(paths=[str(path) for path in paths])
-    items = (item for path in paths for item, _ in read_file(path, lang, files))
-    texts = [normalised(item.text) for item in items if isinstance(item, Document)]
-    name = f"{lang} from {fingerprint([file_hash(path) for path in paths])}"
-    return learn_language(lang, texts, name)
 
 
 def _gather_source(

@@ -138,22 +138,6 @@ def find_benchmarks(settings: recipe.Text) -> list[Path]:
     return find_files(settings.benchmarks, "text.benchmarks") if settings.benchmarks else []
 
 
-def find_samples(settings: recipe.Text) -> dict[str, list[Path]]:
-    """The files of `clean.sample`, by language; empty without one."""
-    if settings.clean.sample is None:
-        return {}
-    folder, where = Path(settings.clean.sample), "text.clean.sample"
-    named = {
-        lang: [str(path) for path in sorted(folder.glob("*")) if path.name.split(".")[0] == lang]
-        for lang in settings.languages
-    }
-    if not any(named.values()):
-        hint = f"name a file or folder in it by its language, such as `{settings.languages[0]}.txt`"
-        what = f"`{folder}` holds no text of a language of the recipe"
-        raise UserError(what, where=where, hint=hint)
-    return {lang: find_files(paths, where) for lang, paths in named.items() if paths}
-
-
 def read_source(source: TextSource, start: State | None = None) -> Iterator[Item]:
     """Stream a source's documents and faults, each with the state after it.
 
@@ -244,10 +228,6 @@ def check_text(settings: recipe.Text) -> list[TextSource]:
         paths = [path for source in sources if source.lang == lang for path in source.paths]
         _check_columns(files, paths[:_LOOKED_AT], lang)
     find_benchmarks(settings)
-    if find_samples(settings) and settings.identifier:
-        what = "languages are learned from samples by the built-in identifier alone"
-        hint = "leave out `text.identifier` or `text.clean.sample`"
-        raise UserError(what, where="text.clean.sample", hint=hint)
     if settings.synthetic:
         try:
             check_family(_drifts(settings.synthetic))

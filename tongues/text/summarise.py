@@ -7,7 +7,7 @@ import numpy as np
 
 from tongues.core.files import read_lines
 from tongues.text.corpus import Corpus, Selection
-from tongues.text.signals import counts_as, large_others
+from tongues.text.signals import counts_as, large_others, own_label, same_language
 from tongues.text.summary import MARKUP, LanguageSummary, TextSize, faults_by_reason
 from tongues.text.words import caution_sentence
 
@@ -85,7 +85,7 @@ def summarise(
     cautions = [
         {"code": code, "sentence": caution_sentence(code, lang, about, title)}
         for lang, about in languages.items()
-        for code, title in _cautions(about)
+        for code, title in _cautions(lang, about)
     ]
     return {"languages": languages, "cautions": cautions}
 
@@ -129,15 +129,18 @@ def _samples(corpus: Corpus, selection: Selection) -> dict[str, dict[str, list[d
     return samples
 
 
-def _cautions(about: LanguageSummary) -> Iterator[tuple[str, str]]:
+def _cautions(lang: str, about: LanguageSummary) -> Iterator[tuple[str, str]]:
     """What to look at in the text of a language, each with the title of a source it is about."""
     read, foreign = about["read"]["documents"], about["dropped"].get("other language")
+    own = own_label(lang, about["identified"])
+    kin = (share for x, share in about["identified"].items() if x != own and same_language(lang, x))
     made = all(source["name"] == "synthetic" for source in about["sources"])
     found = {
         "unreadable_places": bool(faults_by_reason(about)),
         "passed_over": bool(about["passed_over"]),
         "other_language": bool(foreign) and foreign["documents"] > _MISTAGGED * read,
         "markup": about["marked_up"] > _MARKED_UP * about["kept"]["documents"],
+        "siblings": sum(kin) > _FOREIGN,
         "unknown_language": bool(read) and not about["known"] and not made,
     }
     yield from ((code, "") for code, is_so in found.items() if is_so)

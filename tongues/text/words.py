@@ -18,9 +18,11 @@ from tongues.text.summary import (
     faults_by_reason,
 )
 
+_NAMED = 5  # languages that text was identified as, the most frequent
 _SAID: dict[str, Any] = read_beside(__file__)
 
-_DROPPED = ("only documents in {} are dropped", "none is dropped")  # of an unknown language
+# Of an unknown language.
+_DROPPED = ("only documents in {} are dropped", "none in a large language is dropped")
 # By why nothing is kept of a language: what is so, and what to do.
 _NOTHING = {
     "no_document": ("its sources hold no document", "name others"),
@@ -80,6 +82,7 @@ def caution_sentence(code: str, lang: str, about: LanguageSummary, title: str = 
         markup=MARKUP,
         dropped=_DROPPED[0].format(searched) if searched else _DROPPED[1],
         foreign=about["foreign"] or 0.0,
+        identified=", ".join(f"{x} {s:.1%}" for x, s in [*about["identified"].items()][:_NAMED]),
     )
     samples = [row for source in about["sources"] for row in source["fault_samples"]]
     helps = _what_helps(lang, samples) if code == "unreadable_places" else []

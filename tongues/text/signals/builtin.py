@@ -78,6 +78,7 @@ _NEAR = "alike by {} and more to others, of which the longest is kept"
 _MAIN = "less than {} of its letters are in the language's main script"
 _OWN = "less than {} of it is in this language, as far as it can be identified"
 # A number of places.
+_UNLIKE = "is identified as languages that less than {} of the language's own text is taken for"
 _INT = Annotated[int, Field(ge=1)]
 NEAR = _Near(
     "signature",
@@ -132,6 +133,12 @@ for _signal in (
         "share of the bytes identified as the document's own language, or not as a large other one",
         _own_language,
         rule=Rule("other language", _OWN, "at least", 0.5, Share, "language", order=1),
+    ),
+    Signal(
+        "siblings",
+        "share of the bytes identified as the language of most of them",
+        lambda batch: [max(each.shares.values(), default=0.0) for each in batch.languages],
+        rule=Rule("unlike the rest", _UNLIKE, "at least", 0.03, Share, order=2),
     ),
     Signal(
         "repetition",

@@ -29,7 +29,7 @@ from tongues.text import TextSource, check_text, content_hash, text_bytes
 from tongues.text.corpus import Corpus, open_corpus
 from tongues.text.gather import gather
 from tongues.text.select import nothing_kept, read_selection, write_selection
-from tongues.text.sources import find_benchmarks, find_samples
+from tongues.text.sources import find_benchmarks
 from tongues.text.summary import read_summary
 from tongues.text.tokens.fitting import check_spelling, make_tokenizer
 from tongues.text.tokens.frame import TextFrame, read_frame
@@ -217,8 +217,7 @@ def _inputs(
     identifier = [Path(recipe.text.identifier)] if recipe.text.identifier else []
     like = recipe.tokens.held_out
     frozen = [Path(like.like) / "tokens.json"] if isinstance(like, HeldOutLike) else []
-    samples = [path for paths in find_samples(recipe.text).values() for path in paths]
-    tools = [*find_benchmarks(recipe.text), *identifier, *samples, *frozen]
+    tools = [*find_benchmarks(recipe.text), *identifier, *frozen]
     languages = list(recipe.text.languages)  # their order decides the text of synthetic ones
     inputs = {"layout": _LAYOUT, "languages": languages, **_settings(recipe)}
     inputs |= {"files": files, "tokenizer": tokenizer}
