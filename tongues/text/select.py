@@ -15,12 +15,22 @@ from tongues.core.ranks import Say
 from tongues.languages import expected_scripts
 from tongues.text.corpus import Corpus, Selection
 from tongues.text.siblings import likeness
-from tongues.text.signals import LIMIT, NEAR, SIGNALS, Rule, Signal, in_order, reasons, signals_in
+from tongues.text.signals import (
+    LIMIT,
+    NEAR,
+    SIGNALS,
+    Rule,
+    Signal,
+    in_order,
+    load_benchmarks,
+    reasons,
+    signals_in,
+)
 from tongues.text.signals.near import clusters
-from tongues.text.sources import TextSource, files_passed_over
+from tongues.text.sources import TextSource, files_passed_over, find_benchmarks
 from tongues.text.summarise import summarise
 from tongues.text.summary import read_summary
-from tongues.text.words import nothing_kept_words, selection_lines, show_dropped
+from tongues.text.words import SAID, nothing_kept_words, selection_lines, show_dropped
 
 _LAYOUT = 3  # raised when the same signals and thresholds give another selection than before
 _TOGETHER = 0.5  # similarity from which the split keeps two documents together
@@ -49,6 +59,9 @@ def write_selection(
             pq.write_table(table, temporary, compression="zstd")
         summary = summarise(corpus, selection, aside)
         write_json(path, {"made_from": made_from, "reasons": selection.reasons, **summary})
+    named = load_benchmarks(find_benchmarks(settings))
+    if named.too_short:
+        tell(SAID["too_short"].format(items=named.items, few=named.too_short))
     for line in selection_lines(read_summary(corpus.path)):
         tell(line)
 

@@ -20,6 +20,7 @@ _NO_LANGUAGE = ("und", "zxx")  # und: too few letters; zxx: code, tables and the
 _INSIDE = 0.0005  # share from which another language is named; chosen: one text in 2,000
 _MISTAGGED = 0.3  # share of documents in another language, from which the tag may be wrong; chosen
 _MARKED_UP = 0.01  # share of the documents kept that are full of markup; chosen
+_GARBLED = 0.01  # share of documents of another encoding, from which a caution is due; chosen
 _FOREIGN = 0.05  # share of other languages from which a caution is due; chosen
 
 
@@ -132,6 +133,7 @@ def _samples(corpus: Corpus, selection: Selection) -> dict[str, dict[str, list[d
 def _cautions(lang: str, about: LanguageSummary) -> Iterator[tuple[str, str]]:
     """What to look at in the text of a language, each with the title of a source it is about."""
     read, foreign = about["read"]["documents"], about["dropped"].get("other language")
+    garbled = about["dropped"].get("mojibake")
     own = own_label(lang, about["identified"])
     kin = (share for x, share in about["identified"].items() if x != own and same_language(lang, x))
     made = all(source["name"] == "synthetic" for source in about["sources"])
@@ -140,6 +142,7 @@ def _cautions(lang: str, about: LanguageSummary) -> Iterator[tuple[str, str]]:
         "passed_over": bool(about["passed_over"]),
         "other_language": bool(foreign) and foreign["documents"] > _MISTAGGED * read,
         "markup": about["marked_up"] > _MARKED_UP * about["kept"]["documents"],
+        "mojibake": bool(garbled) and garbled["documents"] > _GARBLED * read,
         "siblings": sum(kin) > _FOREIGN,
         "unknown_language": bool(read) and not about["known"] and not made,
     }
