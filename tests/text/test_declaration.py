@@ -16,7 +16,7 @@ from tongues.text.tokens.tokenizer import train_tokenizer
 def test_nothing_is_dropped_but_for_its_language(tmp_path: Path) -> None:
     texts = [text for _, text in declaration()]
     path = str(write_rows(tmp_path / "qaa.jsonl", texts))
-    usual = USUAL | {"language": "off", "near": "off"}
+    usual = USUAL | {"language": "off", "siblings": "off", "near": "off"}
     _, selection = selected(text_of({"qaa": path}, usual), tmp_path)
     assert len(texts) == 532 and set(why(selection)) <= {"kept", "copy"}
 

@@ -63,6 +63,6 @@ def test_relatives_that_are_confused_are_kept_and_named(tmp_path: Path) -> None:
     assert "unlike the rest" not in why(selection)
     (line,) = (line for line in lines if "(siblings)" in line)
     assert line.startswith("caution: ms: the kept text is identified as ms ") and ", id " in line
-    assert "`text.clean: {languages: {ms: {siblings: 1}}}` drops those" in line
+    assert "`text.clean: {languages: {ms: {siblings: 1}}}` drops what" in line
     _, selection, lines = select_again(text_of(files, {"siblings": 1.0}), tmp_path / "corpus")
-    assert Counter(why(selection))["unlike the rest"] >= 30
+    assert Counter(why(selection))["unlike the rest"] >= 1

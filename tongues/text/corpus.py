@@ -142,14 +142,9 @@ class Corpus:
             codes.append(np.array(order, dtype=np.int32)[encoded.indices.to_numpy()])
         return np.concatenate(codes), list(known)
 
-    def identified(
-        self, lang: str = ""
-    ) -> Iterator[tuple[Part, np.ndarray, np.ndarray, np.ndarray]]:
-        """Of each part: document, label and share of every language identified in a document.
-
-        lang: of the parts, by default any.
-        """
-        for part in self.parts if not lang else [x for x in self.parts if x.lang == lang]:
+    def identified(self) -> Iterator[tuple[Part, np.ndarray, np.ndarray, np.ndarray]]:
+        """Of each part: document, label and share of every language identified in a document."""
+        for part in self.parts:
             table = read_columns(part.path, ["labels", "shares"])
             lists = table["labels"].combine_chunks()
             lengths = np.diff(lists.offsets.to_numpy())

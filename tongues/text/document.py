@@ -37,11 +37,8 @@ def parts_of(document: Document, size: int) -> list[Document]:
     """
     text = document.text
     length = len(text) if text.isascii() else len(text.encode())
-    if (
-        not size
-        or length <= CUT * size
-        or document.group not in (document.source, fingerprint(text))
-    ):
+    short = not size or length <= CUT * size
+    if short or document.group not in (document.source, fingerprint(text)):
         return [document]
     step, start, parts = max(size * len(text) // length, 1), 0, list[Document]()
     while start < len(text):

@@ -3,6 +3,7 @@
 import time
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -13,12 +14,7 @@ from tongues.core.ranks import Say
 from tongues.text.corpus import part_path, table_of, write_part
 from tongues.text.document import Document, normalised, parts_of
 from tongues.text.reading import Fault, State
-from tongues.text.signals import (
-    SIGNALS,
-    load_benchmarks,
-    load_identifier,
-    signals_in,
-)
+from tongues.text.signals import SIGNALS, load_benchmarks, load_identifier, signals_in
 from tongues.text.sources import TextSource, find_benchmarks, read_source
 
 if TYPE_CHECKING:
@@ -55,10 +51,7 @@ def gather(
     others = [[each.name, each.version] for each in signals if each not in SIGNALS.built_in]
     tools |= {"signals": others} if others else {}
     progress = _progress(tell)
-
-    def measure(documents: Sequence[Document]) -> "pa.Table":
-        return table_of(documents, identifier, benchmarks, signals)
-
+    measure = partial(table_of, identifier=identifier, benchmarks=benchmarks, signals=signals)
     for source in sources:
         limit, most = source.at_most, None  # bytes to read
         if limit and limit.unit == "bytes":

@@ -15,17 +15,8 @@ from tongues.core.ranks import Say
 from tongues.languages import expected_scripts
 from tongues.text.corpus import Corpus, Selection
 from tongues.text.siblings import likeness
-from tongues.text.signals import (
-    LIMIT,
-    NEAR,
-    SIGNALS,
-    Rule,
-    Signal,
-    in_order,
-    load_benchmarks,
-    reasons,
-    signals_in,
-)
+from tongues.text.signals import LIMIT, NEAR, SIGNALS, Rule, Signal, in_order, reasons, signals_in
+from tongues.text.signals.benchmarks import load_benchmarks
 from tongues.text.signals.near import clusters
 from tongues.text.sources import TextSource, files_passed_over, find_benchmarks
 from tongues.text.summarise import summarise
@@ -190,9 +181,8 @@ def _judge(
             main = np.where(expected, counts, 0) if counts[expected].any() else counts
             values[here & (scripts != main.argmax())] = 0.0
     if signal.name == "siblings":
-        judged = [x for x in corpus.languages if level[x] != "off"]
         values[:] = np.nan
-        for lang in judged:
+        for lang in (each for each in corpus.languages if level[each] != "off"):
             values = np.fmax(values, likeness(corpus, lang, among))
     beyond = np.zeros(corpus.count, dtype=bool)
     compare = {"at least": np.less, "at most": np.greater, "below": np.greater_equal}[rule.keeps]

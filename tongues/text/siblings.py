@@ -4,6 +4,8 @@ A close relative counts as the language itself, and so does any other where the 
 know the language: good text is often identified as it. How often is measured in the corpus.
 """
 
+from dataclasses import replace
+
 import numpy as np
 
 from tongues.text.corpus import Corpus
@@ -28,7 +30,13 @@ def likeness(corpus: Corpus, lang: str, among: np.ndarray) -> np.ndarray:
     """
     values = np.full(corpus.count, np.nan)
     known = any(each["known"] for each in corpus.sources if each["lang"] == lang)
-    owner, labels, shares = _identified(corpus, lang, among & (corpus.sizes >= _LEAST))
+    own_parts = replace(corpus, parts=tuple(part for part in corpus.parts if part.lang == lang))
+    rows = [(part.first + document, *each) for part, document, *each in own_parts.identified()]
+    if not rows:
+        return values
+    owner, labels, shares = map(np.concatenate, zip(*rows, strict=True))
+    chosen = (among & (corpus.sizes >= _LEAST))[owner]
+    owner, labels, shares = owner[chosen], labels[chosen], shares[chosen]
     names, code = np.unique(labels, return_inverse=True)
     documents, owner = np.unique(owner, return_inverse=True)
     own = own_label(lang, names.tolist())
@@ -61,16 +69,3 @@ def likeness(corpus: Corpus, lang: str, among: np.ndarray) -> np.ndarray:
     pure = share >= _PURE
     values[documents[pure]] = like[label[pure]] ** 2
     return values
-
-
-def _identified(
-    corpus: Corpus, lang: str, chosen: np.ndarray
-) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Document, label and share of each language identified in some documents of a language."""
-    owners, labels, shares = [np.empty(0, np.int64)], [np.empty(0, "U1")], [np.empty(0)]
-    for part, document, label, share in corpus.identified(lang):
-        here = chosen[part.first + document]
-        owners.append(part.first + document[here])
-        labels.append(label[here])
-        shares.append(share[here])
-    return np.concatenate(owners), np.concatenate(labels), np.concatenate(shares)

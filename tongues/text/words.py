@@ -10,13 +10,7 @@ from tongues.core.beside import read_beside
 from tongues.core.quantities import counted, show_bytes
 from tongues.text.reading import type_of
 from tongues.text.signals import large_others
-from tongues.text.summary import (
-    MARKUP,
-    CorpusSummary,
-    LanguageSummary,
-    TextSize,
-    faults_by_reason,
-)
+from tongues.text.summary import MARKUP, CorpusSummary, LanguageSummary, TextSize, faults_by_reason
 
 _NAMED = 5  # languages that text was identified as, the most frequent
 SAID: dict[str, Any] = read_beside(__file__)

@@ -28,15 +28,15 @@ _HINT = "name .jsonl or .txt files, plain, .gz or .zst, in `text.benchmarks`"
 class Benchmarks:
     """The text to search for: all n-grams of `LENGTH` units of benchmarks, and shorter strings.
 
-    Most strings of short questions, such as XCOPA's, are shorter than `LENGTH`: two or three of
-    an item are also searched for as one text. What has fewer than `SHORTEST` units is left out: it is in too
-    much other text.
+    Most strings of short questions, such as XCOPA's, are shorter than `LENGTH`: two or three of an
+    item are also searched for as one text. What has fewer than `SHORTEST` units is left out: it is
+    in too much other text.
     """
 
     runs: np.ndarray  # uint64, sorted, unique
     sieve: np.ndarray  # bool, by first bits: whether there may be such a run
     items: int = 0
-    too_short: int = 0  # of the items: they cannot be found
+    too_short: int = 0  # of the items: none of their strings is searched for alone
 
     def hits(self, units: Units) -> np.ndarray:
         """The number of matches in each text (uint32)."""
@@ -57,17 +57,18 @@ def load_benchmarks(paths: Sequence[Path]) -> Benchmarks:
     """
     hashes, items, too_short = [np.zeros(0, dtype=np.uint64)], 0, 0
     for path in paths:
-        texts, owners = list[str](), list[int]()
+        texts, pairs, owners = list[str](), list[str](), list[int]()
         for number, strings in enumerate(_items(path), items):
             short = [text for text in strings if len(text) < _SHORT]
             joined = [*combinations(short[:_PAIRED], 2), *combinations(short[:_PAIRED], 3)]
-            pairs = list(map(" ".join, joined))
-            texts += [*strings, *pairs]
-            owners += [number] * (len(strings) + len(pairs))
-        cut = units(texts)
-        every, found = np.array(owners, np.int64), cut.counts >= SHORTEST
+            pairs += map(" ".join, joined)
+            texts += strings
+            owners += [number] * len(strings)
+        cut = units([*texts, *pairs])
+        every = np.array(owners, np.int64)
+        found = np.unique(every[cut.counts[: len(texts)] >= SHORTEST])
         items += len(np.unique(every))
-        too_short += len(np.unique(every)) - len(np.unique(every[found]))
+        too_short += len(np.unique(every)) - len(found)
         hashes += [whole_texts(cut, length) for length in range(SHORTEST, LENGTH)]
         hashes.append(runs_of_units(cut, LENGTH)[0])
     runs = np.unique(np.concatenate(hashes))

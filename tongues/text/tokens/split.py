@@ -11,7 +11,7 @@ from tongues.text import TextSource
 from tongues.text.corpus import Corpus, Selection
 from tongues.text.overlap import overlapping
 from tongues.text.tokens.store import SplitSummary, read_manifest
-from tongues.text.tokens.words import PREPARED, few_groups_sentence, no_split_words
+from tongues.text.tokens.words import PREPARED, no_split_words
 
 _FEWEST_GROUPS = 10  # independent; of fewer an interval says little
 _STRATUM = 0.1  # share of a language's text from which a source or a length is represented
@@ -229,7 +229,8 @@ def summarise_split(corpus: Corpus, selection: Selection, documents: Documents) 
 
 def split_cautions(lang: str, split: SplitSummary) -> Iterator[Caution]:
     """What to look at: too few groups in the held-out text, a file left out."""
-    if split["groups"] < _FEWEST_GROUPS:
-        yield Caution("few_groups", few_groups_sentence(lang, split["groups"]))
+    if (count := split["groups"]) < _FEWEST_GROUPS:
+        few, more = PREPARED["one_group" if count == 1 else "few_groups"], PREPARED["split_more"]
+        yield Caution("few_groups", few.format(lang=lang, count=count, more=more))
     if file := split.get("repeated"):
         yield Caution("repeated_file", PREPARED["repeated_file"].format(lang=lang, file=file))
