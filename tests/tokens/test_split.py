@@ -10,6 +10,7 @@ import pytest
 from tests.text.corpora import quiet, recipe_of, split_texts, text, text_of, write_rows
 from tongues.recipe import Recipe
 from tongues.text import hash64
+from tongues.text.document import group_hash
 from tongues.text.tokens import Tokens, open_tokens, prepare_tokens
 
 Rows = Sequence[Any]
@@ -17,6 +18,9 @@ Rows = Sequence[Any]
 
 def test_hashes_stay_what_they_are() -> None:
     assert hash64("made:1:0") == 8537342164210112582  # by b2sum -l 64, little-endian
+    assert group_hash("made:1:0") == hash64("made:1:0") == group_hash("made:1:0#0")
+    parts = np.array([group_hash(f"a.txt#{number}") / 2**64 for number in range(500)])
+    assert all(abs((parts < share).sum() - 500 * share) <= 2 for share in (0.02, 0.1, 0.5))
 
 
 def prepared(
@@ -157,7 +161,7 @@ def test_few_long_files_are_held_out_in_parts(
 ) -> None:
     for number in range(files):
         pages = (text(number * 1000 + n, 60) for n in range(size // 420))
-        (tmp_path / f"{number}.txt").write_text(("\n\n" if number % 2 else "\n").join(pages))
+        (tmp_path / f"{number}.txt").write_text(("\n" if number % 2 else "\n\n").join(pages))
     paths = {"de": {"paths": [f"{tmp_path}/*.txt"], "documents": documents}}
     settings = recipe_of(text_of(paths), held_out="5%")
     tokens = open_tokens(prepare_tokens(settings, tmp_path, quiet, ranks=1))

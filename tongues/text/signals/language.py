@@ -21,8 +21,8 @@ _LISTED = 25  # bytes of a line, on average, below which a segment of several li
 # Scripts besides the usual one that identifiers know though no label names them.
 _FURTHER = ("crh-Latn", "ko-Hang", "uz-Arab", "uz-Cyrl", "zh-Hant")
 
-# The label's number and probability of each segment.
-Classify = Callable[[Sequence[bytes]], tuple[np.ndarray, np.ndarray]]
+# The label's number of each segment.
+Classify = Callable[[Sequence[bytes]], np.ndarray]
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,7 +74,7 @@ class Identifier:
         every = [segment for of_text in cut for segment in of_text]
         if not every:
             return [Identification(UNKNOWN, {}) for _ in texts]
-        numbers, _ = self.classify(every)
+        numbers = self.classify(every)
         names = [*dict.fromkeys((*self.labels, UNKNOWN))]
         places = {name: place for place, name in enumerate(names)}
         merged = np.array([places[label] for label in (*self.labels, UNKNOWN)])[numbers]
@@ -248,14 +248,12 @@ def _small(segments: Iterable[bytes]) -> list[bytes]:
 def _of_bytes(model: _ByteModel, classes: tuple[str, ...], name: str) -> Identifier:
     repeats = [(classes.index(name), i) for i, name in enumerate(classes) if name in classes[:i]]
 
-    def classify(segments: Sequence[bytes]) -> tuple[np.ndarray, np.ndarray]:
+    def classify(segments: Sequence[bytes]) -> np.ndarray:
         chances = _probabilities(model, _small(segments))
         for first, repeat in repeats:
             chances[:, first] += chances[:, repeat]
             chances[:, repeat] = 0
-        best = chances.argmax(axis=1)
-        scores = chances[np.arange(len(best)), best]
-        return np.where(scores > 0, best, len(classes)), scores
+        return np.where(chances.any(axis=1), chances.argmax(axis=1), len(classes))
 
     labels = tuple(standardize_tag(name, macro=True) for name in classes)
     return Identifier(name, labels, classify)
@@ -279,12 +277,10 @@ def _fasttext(path: Path) -> Identifier:
         ) from None
     numbers = {label: number for number, label in enumerate(written)}
 
-    def classify(segments: Sequence[bytes]) -> tuple[np.ndarray, np.ndarray]:
+    def classify(segments: Sequence[bytes]) -> np.ndarray:
         lines = [segment.decode().replace("\n", " ") + "\n" for segment in segments]
-        labels, chances = model.multilinePredict(lines, 1, 0.0, "strict")
-        best = [numbers[those[0]] if len(those) else len(written) for those in labels]
-        scores = [min(float(those[0]), 1.0) if len(those) else 0.0 for those in chances]
-        return np.array(best), np.array(scores)
+        labels, _ = model.multilinePredict(lines, 1, 0.0, "strict")
+        return np.array([numbers[those[0]] if len(those) else len(written) for those in labels])
 
     tags = (label.removeprefix("__label__") for label in written)  # such as `swh_Latn`
     return Identifier(name, tuple(standardize_tag(tag, macro=True) for tag in tags), classify)
