@@ -43,9 +43,7 @@ def test_what_is_unlike_the_rest_is_dropped_and_good_text_is_kept(
     for number, other in enumerate(others):
         found = Counter(fates[120 + 60 * number :][:60])["unlike the rest"]
         assert found >= PLANTED[lang][other], other
-    named = [line for line in lines if "(unknown_language)" in line]
-    assert bool(named) == (lang in ("tn", "ts", "mi"))
-    assert lang != "ts" or " zu " in named[0]
+    assert any("(unknown_language)" in x for x in lines) == (lang in ("tn", "ts", "mi"))
 
 
 def test_relatives_that_are_confused_are_kept_and_named(tmp_path: Path) -> None:

@@ -194,7 +194,6 @@ def _row(lang: str, about: LanguageSummary) -> _Cells:
         | {"other languages": "not known" if foreign is None else percent_cell(foreign)}
         | {"unreadable": sum(faults_by_reason(about).values())}
         | {"scripts": ", ".join(list(about["scripts"])[:3])}
-        | {"identified as": ", ".join(f"{x} {n:,}" for x, n in [*about["labels"].items()][:5])}
     )
 
 
