@@ -15,7 +15,7 @@ from tongues.text.tokens.words import PREPARED, no_split_words
 
 _FEWEST_GROUPS = 10  # independent; of fewer an interval says little
 _STRATUM = 0.1  # share of a language's text from which a source or a length is represented
-_CLASS = 4  # a class of lengths is documents up to so many times longer
+_CLASS = 16  # a class of lengths is documents up to so many times longer; 4 drew too many
 _ENOUGH = 0.8  # share of the tokens wanted that must be left when overlapping documents are gone
 
 _REPEATED = 0.5  # share of a file's held-out text that is in others, from which it is left out
