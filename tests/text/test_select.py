@@ -73,6 +73,7 @@ def test_with_everything_off_only_copies_go(tmp_path: Path) -> None:
         ({"repetition": 0.4}, ["one two three four " * 9, text(1)], "repetitive"),
         ({"repeated_lines": 0.4}, [f"{text(1)}\n{text(1)}\n{text(1)}", text(2)], "repeated lines"),
         ({"symbols": 0.3}, ["=== ** [a] (b) {c} <d> " * 5, text(1)], "symbols"),
+        ({"mojibake": 0.5}, [f"{ENGLISH} “żółw’".encode().decode("cp1252"), ENGLISH], "mojibake"),
         ({"digits": 0.3}, ["12 34 ab 123 " * 9, text(1)], "digits"),
     ],
 )

@@ -5,12 +5,7 @@ from tokenizers import AddedToken, Tokenizer
 
 from tests.text.real import needs_text, texts
 from tests.tokens.bases import gpt, unigram
-from tongues.text.tokens.fertility import (
-    BYTEWISE,
-    changed_share,
-    measure,
-    try_extensions,
-)
+from tongues.text.tokens.fertility import BYTEWISE, changed_share, measure, try_extensions
 
 ENGLISH = [("1", "the cat sat on the mat"), ("2", "the dog sat"), ("3", "the end")] * 3
 GREEK = [("1", "η γάτα κάθισε στο χαλί"), ("2", "ο σκύλος κάθισε"), ("x", "τέλος")] * 3

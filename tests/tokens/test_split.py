@@ -10,6 +10,7 @@ import pytest
 from tests.text.corpora import quiet, recipe_of, split_texts, text, text_of, write_rows
 from tongues.recipe import Recipe
 from tongues.text import hash64
+from tongues.text.document import group_hash
 from tongues.text.tokens import Tokens, open_tokens, prepare_tokens
 
 Rows = Sequence[Any]
@@ -17,6 +18,9 @@ Rows = Sequence[Any]
 
 def test_hashes_stay_what_they_are() -> None:
     assert hash64("made:1:0") == 8537342164210112582  # by b2sum -l 64, little-endian
+    assert group_hash("made:1:0") == hash64("made:1:0") == group_hash("made:1:0#0")
+    parts = np.array([group_hash(f"a.txt#{number}") / 2**64 for number in range(500)])
+    assert all(abs((parts < share).sum() - 500 * share) <= 2 for share in (0.02, 0.1, 0.5))
 
 
 def prepared(
@@ -127,7 +131,7 @@ def test_no_held_out_document_is_inside_a_training_document(tmp_path: Path) -> N
     held_out = sorted(split_of(tokens, "de", "valid"))
     assert len(held_out) >= 8
     quotes = [  # a held-out page in the middle of a long one; a piece of one alone
-        *(f"{text(n + 1000, 300)} {page} {text(n + 2000, 300)}" for n, page in enumerate(held_out)),
+        *(f"{text(n + 1000, 200)} {page} {text(n + 2000, 200)}" for n, page in enumerate(held_out)),
         *(" ".join(page.split()[:30]) for page in held_out[:4]),
     ]
     folder = tmp_path / "b"
@@ -148,3 +152,39 @@ def test_a_language_with_few_groups_gets_a_caution(tmp_path: Path) -> None:
     (caution,) = cautions["5%"]
     assert caution.startswith("caution: de: ") and "half of them scored by `evaluate`" in caution
     assert not cautions["50%"]
+
+
+@pytest.mark.parametrize("documents", ["files", "paragraphs"])
+@pytest.mark.parametrize(("files", "size"), [(1, 100_000), (12, 70_000)])
+def test_few_long_files_are_held_out_in_parts(
+    tmp_path: Path, documents: str, files: int, size: int
+) -> None:
+    for number in range(files):
+        pages = (text(number * 1000 + n, 60) for n in range(size // 420))
+        (tmp_path / f"{number}.txt").write_text(("\n" if number % 2 else "\n\n").join(pages))
+    paths = {"de": {"paths": [f"{tmp_path}/*.txt"], "documents": documents}}
+    settings = recipe_of(text_of(paths), held_out="5%")
+    tokens = open_tokens(prepare_tokens(settings, tmp_path, quiet, ranks=1))
+    valid, train = (tokens.counts["de"][x]["bytes"] for x in ("valid", "train"))
+    assert valid + train > 0.98 * files * size
+    assert 0.7 * 0.05 < valid / (valid + train) < 1.3 * 0.05
+
+
+@pytest.mark.parametrize("apart", [False, True])
+def test_a_file_of_the_text_of_the_others_is_left_out(tmp_path: Path, apart: bool) -> None:
+    pages = [text(n, 60) for n in range(200)]
+    paths = [write_rows(tmp_path / "pages.jsonl", pages)]
+    if apart:
+        paths = [tmp_path / f"{n}.txt" for n in range(200)]
+        for path, page in zip(paths, pages, strict=True):
+            path.write_text(page)
+    lines = [" ".join(page.split()[n : n + 20]) for page in pages for n in (0, 20, 40)]
+    (tmp_path / "all.txt").write_text("\n".join(lines))
+    told: list[str] = []
+    settings = recipe_of(text_of({"de": [*map(str, paths), f"{tmp_path}/all.txt"]}), held_out="8%")
+    tokens = open_tokens(prepare_tokens(settings, tmp_path, told.append, ranks=1))
+    both = split_of(tokens, "de", "train") | split_of(tokens, "de", "valid")
+    assert both == set(pages)
+    assert 8 <= tokens.counts["de"]["valid"]["documents"] <= 24
+    (caution,) = (line for line in told if "(repeated_file)" in line)
+    assert caution.startswith(f"caution: de: `{tmp_path}/all.txt` is left out: most of its text")

@@ -111,8 +111,6 @@ class Clean(RecipeSection):
 
     languages: dict[str, dict[str, float | str]] = Field(default={})
     """Tag to thresholds that differ for that language."""
-    sample: str | None = Field(default=None, exclude_if=lambda value: value is None)
-    """Folder with clean text (`wo.txt`, `wo/`): languages to learn for the language filter."""
 
     @property
     def levels(self) -> dict[str, float | str]:

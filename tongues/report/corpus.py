@@ -20,7 +20,7 @@ from tongues.text.summary import (
     faults_by_reason,
     read_summary,
 )
-from tongues.text.tokens.split import few_groups
+from tongues.text.tokens.split import split_cautions
 from tongues.text.tokens.store import Manifest, read_manifest, tokens_of
 
 _Cells = Mapping[str, b.Entry]
@@ -51,8 +51,7 @@ def _page(title: str, summary: CorpusSummary, manifests: Sequence[Manifest]) -> 
     cautions = [f"{c['sentence']} ({c['code']})." for c in summary["cautions"]]
     first = manifests[0] if manifests else None  # held-out text goes by the hashes of groups
     splits = first["splits"] if first else {}
-    few = [few_groups(lang, split) for lang, split in splits.items()]
-    cautions += [f"{each}." for each in few if each]
+    cautions += [f"{x}." for lang, split in splits.items() for x in split_cautions(lang, split)]
     reasons, labels = b.Table.of(_reasons(languages, read["bytes"])), identified_table(languages)
     parts = {x: (about["kept"], about["read"]) for x, about in languages.items()}
     worst = sorted(parts, key=lambda x: share(*(of["bytes"] for of in parts[x])))

@@ -12,13 +12,5 @@ from tongues.text.sources import (
     text_bytes,
 )
 
-__all__ = [
-    "Document",
-    "TextSource",
-    "check_tag",
-    "check_text",
-    "content_hash",
-    "describe_synthetic",
-    "find_sources",
-]
-__all__ += ["hash64", "read_source", "text_bytes"]
+__all__ = ["Document", "TextSource", "check_tag", "check_text", "content_hash"]
+__all__ += ["describe_synthetic", "find_sources", "hash64", "read_source", "text_bytes"]

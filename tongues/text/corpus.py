@@ -1,5 +1,6 @@
 """A corpus on disk: Parquet files of documents with their signals, read by columns."""
 
+import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -168,6 +169,17 @@ class Corpus:
             rows = self.texts(part, inside - part.first)
             texts |= dict(zip(inside.tolist(), rows, strict=True))
         return [texts[document] for document in documents.tolist()]
+
+    def files_of(self, documents: np.ndarray) -> np.ndarray:
+        """The file that each of some documents is from; of a data set its name."""
+        many = {(x["lang"], x["name"]) for x in self.sources if len(x["content"]) > 1}
+        names, titles = np.empty(len(documents), dtype=object), self.titles
+        for part, here in self._by_part(documents):
+            names[here] = titles[self.parts.index(part)]
+            if (part.lang, part.source) in many:
+                ids = read_columns(part.path, ["id"])["id"].take(documents[here] - part.first)
+                names[here] = [re.sub(r"#\d+$", "", each) for each in ids.to_pylist()]
+        return names
 
     def signatures(self, documents: np.ndarray) -> np.ndarray:
         """The MinHash signatures of some documents, by their numbers in the corpus."""

@@ -2,12 +2,16 @@
 
 import re
 import unicodedata
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
 from hashlib import blake2b
 
+from tongues.core.files import fingerprint
+
 _PLANES = 0x20000  # code points; beyond them no character has a combining class
 _LONG = 100  # marks in a row, more than any writing needs
+_STEP = 0x9E3779B97F4A7C15  # the golden ratio: multiples of it spread evenly
+CUT = 16  # times the size of a part, from which a document is cut into parts
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,9 +29,42 @@ class Document:
     source: str
 
 
+def parts_of(document: Document, size: int) -> list[Document]:
+    """A long document in parts of once to twice `size` bytes, each a group; another as it is.
+
+    They end at blank lines, lines or spaces. With a group of its own a document stays whole, as
+    it does where `size` is 0.
+    """
+    text = document.text
+    length = len(text) if text.isascii() else len(text.encode())
+    short = not size or length <= CUT * size
+    if short or document.group not in (document.source, fingerprint(text)):
+        return [document]
+    step, start, parts = max(size * len(text) // length, 1), 0, list[Document]()
+    while start < len(text):
+        begin, end = start + step, start + 2 * step
+        found = (text.rfind(mark, begin, end) for mark in ("\n\n", "\n", " "))
+        end = next((place for place in found if place > 0), end) if end < len(text) else len(text)
+        names = {"id": f"{document.id}#{len(parts)}", "group": f"{document.group}#{len(parts)}"}
+        parts.append(replace(document, text=text[start:end].strip("\n"), **names))
+        start = end
+    return [part for part in parts if part.text.strip()]
+
+
 def hash64(text: str) -> int:
     """A 64-bit number that puts texts, or groups by their names, in an arbitrary, fixed order."""
     return int.from_bytes(blake2b(text.encode(), digest_size=8).digest(), "little")
+
+
+def group_hash(name: str) -> int:
+    """The `hash64` of a group; parts of a file or document, as of `parts_of`, take even steps.
+
+    So of the parts of one, any share of all numbers has its share of them.
+    """
+    whole, _, number = name.rpartition("#")
+    if not (whole and number.isdecimal()):
+        return hash64(name)
+    return (hash64(whole) + int(number) * _STEP) % 2**64
 
 
 def normalised(text: str) -> str:

@@ -3,7 +3,9 @@
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
+from tongues.core.beside import read_beside
 from tongues.core.errors import UserError
 from tongues.recipe import Hub, Text
 from tongues.text.document import Document
@@ -16,8 +18,7 @@ _SOURCES = 8  # of a language that are sampled
 _SAMPLE = 200_000  # characters that are identified
 _COUNTED = 20_000_000  # bytes of text up to which all of it is read, to count what is in it
 _OWN = 0.5  # share of the sample that must be in the language
-_OTHER = "{own:.0%} of the text of `{lang}` ({file}) was identified as such, most as `{label}`"
-_NO_TEXT = "no text of `{lang}` ({file}) could be read"
+_SAID: dict[str, Any] = read_beside(__file__)
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,7 +73,7 @@ def check_language(texts: Mapping[str, Sequence[str]], where: str) -> dict[str, 
         own = sum(share for label, share in seen.shares.items() if same_language(label, lang))
         if own < _OWN:
             named = {"own": own, "lang": lang, "file": paths[0].name, "label": seen.label}
-            what = (_OTHER if seen.shares else _NO_TEXT).format(**named)
+            what = _SAID["not_own" if seen.shares else "no_text"].format(**named)
             hint = "is the tag right? Name the folder or file of each language by its tag"
             raise UserError(what, where=where, hint=hint)
     return found

@@ -3,6 +3,7 @@
 import time
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -11,23 +12,16 @@ from tongues.core.files import append_line, file_hash, fingerprint, read_json, w
 from tongues.core.quantities import show_bytes
 from tongues.core.ranks import Say
 from tongues.text.corpus import part_path, table_of, write_part
-from tongues.text.document import Document, normalised
-from tongues.text.reading import Fault, State, read_file
-from tongues.text.signals import (
-    SIGNALS,
-    Identifier,
-    learn_language,
-    load_benchmarks,
-    load_identifier,
-    signals_in,
-)
-from tongues.text.sources import TextSource, find_benchmarks, find_samples, read_source
+from tongues.text.document import Document, normalised, parts_of
+from tongues.text.reading import Fault, State
+from tongues.text.signals import SIGNALS, load_benchmarks, load_identifier, signals_in
+from tongues.text.sources import TextSource, find_benchmarks, read_source
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
 
-_LAYOUT = 5  # raised when the same text gives other bytes than before
+_LAYOUT = 6  # raised when the same text gives other bytes than before
 _PART_BYTES = 32_000_000  # of text: read again after a kill, at most, and held in memory
 _PART_DOCUMENTS = 20_000  # of a part, however short they are; chosen
 _TOKEN_BYTES = 16  # above the bytes per token of any language
@@ -57,16 +51,8 @@ def gather(
     others = [[each.name, each.version] for each in signals if each not in SIGNALS.built_in]
     tools |= {"signals": others} if others else {}
     progress = _progress(tell)
-    samples, learned = find_samples(settings), dict[str, Identifier]()
-
-    def measure(documents: Sequence[Document]) -> "pa.Table":
-        own = learned.get(documents[0].lang, identifier)
-        return table_of(documents, own, benchmarks, signals)
-
+    measure = partial(table_of, identifier=identifier, benchmarks=benchmarks, signals=signals)
     for source in sources:
-        if source.lang in samples and source.lang not in learned:
-            learned = {source.lang: _learned(source.lang, samples[source.lang])}  # one in memory
-        own = learned.get(source.lang, identifier)
         limit, most = source.at_most, None  # bytes to read
         if limit and limit.unit == "bytes":
             most = limit.number
@@ -75,8 +61,7 @@ def gather(
             held_out = tokens.held_out_of(limit.number) if tokens else 0
             most = (limit.number + 2 * held_out) * _TOKEN_BYTES
         made_from = {"layout": _LAYOUT, "most": most, **source.made_from(), **tools}
-        made_from["identifier"] = own.name
-        _gather_source(source, made_from, measure, progress, corpus, own.knows(source.lang))
+        _gather_source(source, made_from, measure, progress, corpus, identifier.knows(source.lang))
 
 
 def _progress(tell: Say) -> Callable[[int, str, int], None]:
@@ -92,14 +77,6 @@ def _progress(tell: Say) -> Callable[[int, str, int], None]:
             since, counted, begun = time.monotonic(), 0, True
 
     return add
-
-
-def _learned(lang: str, paths: Sequence[Path]) -> Identifier:
-    files = recipe.Files(paths=[str(path) for path in paths])
-    items = (item for path in paths for item, _ in read_file(path, lang, files))
-    texts = [normalised(item.text) for item in items if isinstance(item, Document)]
-    name = f"{lang} from {fingerprint([file_hash(path) for path in paths])}"
-    return learn_language(lang, texts, name)
 
 
 def _gather_source(
@@ -139,9 +116,9 @@ def _gather_source(
             for amounts, amount in ((record["faults"], 1), (record["lost"], item.size)):
                 amounts[item.reason] = amounts.get(item.reason, 0) + amount
             continue
-        text = normalised(item.text)
-        documents.append(replace(item, text=text))
-        length = len(text.encode())
+        texts = [replace(x, text=normalised(x.text)) for x in parts_of(item, source.part)]
+        documents += texts
+        length = sum(len(each.text.encode()) for each in texts)
         size += length
         enough = most_documents and record["documents"] + len(documents) >= most_documents
         if enough or (most_bytes is not None and record["bytes"] + size >= most_bytes):

@@ -14,12 +14,14 @@ from tongues.core.files import fingerprint, read_json, whole_file, write_json
 from tongues.core.ranks import Say
 from tongues.languages import expected_scripts
 from tongues.text.corpus import Corpus, Selection
+from tongues.text.siblings import likeness
 from tongues.text.signals import LIMIT, NEAR, SIGNALS, Rule, Signal, in_order, reasons, signals_in
+from tongues.text.signals.benchmarks import load_benchmarks
 from tongues.text.signals.near import clusters
-from tongues.text.sources import TextSource, files_passed_over
+from tongues.text.sources import TextSource, files_passed_over, find_benchmarks
 from tongues.text.summarise import summarise
 from tongues.text.summary import read_summary
-from tongues.text.words import nothing_kept_words, selection_lines, show_dropped
+from tongues.text.words import SAID, nothing_kept_words, selection_lines, show_dropped
 
 _LAYOUT = 3  # raised when the same signals and thresholds give another selection than before
 _TOGETHER = 0.5  # similarity from which the split keeps two documents together
@@ -48,6 +50,9 @@ def write_selection(
             pq.write_table(table, temporary, compression="zstd")
         summary = summarise(corpus, selection, aside)
         write_json(path, {"made_from": made_from, "reasons": selection.reasons, **summary})
+    named = load_benchmarks(find_benchmarks(settings))
+    if named.too_short:
+        tell(SAID["too_short"].format(items=named.items, few=named.too_short))
     for line in selection_lines(read_summary(corpus.path)):
         tell(line)
 
@@ -175,6 +180,10 @@ def _judge(
             expected = [of in own for of in names]
             main = np.where(expected, counts, 0) if counts[expected].any() else counts
             values[here & (scripts != main.argmax())] = 0.0
+    if signal.name == "siblings":
+        values[:] = np.nan
+        for lang in (each for each in corpus.languages if level[each] != "off"):
+            values = np.fmax(values, likeness(corpus, lang, among))
     beyond = np.zeros(corpus.count, dtype=bool)
     compare = {"at least": np.less, "at most": np.greater, "below": np.greater_equal}[rule.keeps]
     for code, lang in enumerate(corpus.languages):

@@ -10,40 +10,17 @@ from typing import Any
 from langcodes import tag_is_valid
 
 from tongues import recipe
+from tongues.core.beside import read_beside
 from tongues.core.errors import UserError
 from tongues.core.files import file_hash, fingerprint, path_text
 from tongues.core.quantities import Amount
 from tongues.languages import find_language
-from tongues.text.reading import (
-    FILE_TYPES,
-    Item,
-    State,
-    find_files,
-    hub_source,
-    other_columns,
-    passed_over,
-    read_file,
-    read_hub,
-    size_of,
-    type_of,
-)
+from tongues.text import reading, synthetic
+from tongues.text.document import CUT
+from tongues.text.reading import Item, State
 from tongues.text.reading.streams import PACKED
-from tongues.text.synthetic import (
-    Drift,
-    SyntheticLanguage,
-    World,
-    check_family,
-    documents,
-    make_family,
-    shared_order,
-    shared_words,
-)
 
-_COLUMNS = "the columns are {columns}"
-_NAME_TEXT = (
-    "the columns are {columns}; name the one of the text, such as "
-    "`text.files.{lang}: {{paths: [{paths}], columns: {{text: COLUMN}}}}`"
-)
+_SAID: dict[str, Any] = read_beside(__file__)
 _APART = 10**9  # documents between the first ones of two synthetic languages
 _CUT = 250  # files of a run, about
 _RUN = 1000  # small files read in one go
@@ -51,6 +28,7 @@ _RUN_BYTES = 8_000_000  # of them together, about
 _NAME = 40  # characters of a file's name in the name of its source
 _LOOKED_AT = 10  # files of a language, for their columns
 _PACKED = 4  # bytes of text in one of an archive, about
+_PARTS = 800  # of a language's text, at least: the scale of what is held out as a whole
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,6 +43,7 @@ class TextSource:
     title: str  # for people
     settings: recipe.Files | recipe.Hub | recipe.Synthetic
     paths: tuple[Path, ...] = ()
+    part: int = 0  # bytes of the parts that long documents are cut into; 0: none is cut
 
     @property
     def at_most(self) -> Amount | None:
@@ -84,9 +63,10 @@ class TextSource:
         # The content of a synthetic language depends on the order of languages too.
         order = list(settings["languages"]) if isinstance(self.settings, recipe.Synthetic) else []
         made_from = {"lang": self.lang, "title": self.title, "order": order}
-        types = {type_of(path.name) for path in self.paths}
-        others = {(x.name, x.version) for x in types if x and x not in FILE_TYPES.built_in}
+        types = {reading.type_of(path.name) for path in self.paths}
+        others = {(x.name, x.version) for x in types if x and x not in reading.FILE_TYPES.built_in}
         made_from |= {"types": sorted(others)} if others else {}
+        made_from |= {"part": self.part} if self.part else {}
         return made_from | {"settings": settings, "content": content}
 
 
@@ -98,15 +78,18 @@ def find_sources(settings: recipe.Text) -> list[TextSource]:
             sources.append(TextSource(lang, "synthetic", f"synthetic {lang}", settings.synthetic))
         if lang in settings.files:
             files = settings.files[lang]
-            for paths in _runs(find_files(files.paths, f"text.files.{lang}"), files):
+            every = reading.find_files(files.paths, f"text.files.{lang}")
+            scale = _bytes_of(every) // _PARTS
+            for paths in _runs(every, files):
                 more = f" and {len(paths) - 1} more" if len(paths) > 1 else ""
                 short = path_text(paths[0].name)[:_NAME]
                 name = f"{short}-{fingerprint([str(path) for path in paths])}"
                 title = f"{path_text(paths[0])}{more}"
-                sources.append(TextSource(lang, name, title, files, tuple(paths)))
+                part = _part_size(scale, paths, files)
+                sources.append(TextSource(lang, name, title, files, tuple(paths), part))
         if lang in settings.hub:
             hub = settings.hub[lang]
-            title = hub_source(hub)
+            title = reading.hub_source(hub)
             name = f"{title.replace('/', '-')[:_NAME]}-{fingerprint(title)}"
             sources.append(TextSource(lang, name, title, hub))
     return sources
@@ -114,7 +97,7 @@ def find_sources(settings: recipe.Text) -> list[TextSource]:
 
 def files_passed_over(settings: recipe.Text) -> dict[str, dict[str, dict[str, int]]]:
     """Of each language, files and bytes of its folders that are not read, by kind."""
-    every = {x: passed_over(one.paths, f"text.files.{x}") for x, one in settings.files.items()}
+    every = {x: reading.passed_over(y.paths, f"text.files.{x}") for x, y in settings.files.items()}
     return {lang: kinds for lang, kinds in every.items() if kinds}
 
 
@@ -128,23 +111,7 @@ def content_hash(path: Path) -> str:
 
 def find_benchmarks(settings: recipe.Text) -> list[Path]:
     """The files whose text must not be trained on."""
-    return find_files(settings.benchmarks, "text.benchmarks") if settings.benchmarks else []
-
-
-def find_samples(settings: recipe.Text) -> dict[str, list[Path]]:
-    """The files of `clean.sample`, by language; empty without one."""
-    if settings.clean.sample is None:
-        return {}
-    folder, where = Path(settings.clean.sample), "text.clean.sample"
-    named = {
-        lang: [str(path) for path in sorted(folder.glob("*")) if path.name.split(".")[0] == lang]
-        for lang in settings.languages
-    }
-    if not any(named.values()):
-        hint = f"name a file or folder in it by its language, such as `{settings.languages[0]}.txt`"
-        what = f"`{folder}` holds no text of a language of the recipe"
-        raise UserError(what, where=where, hint=hint)
-    return {lang: find_files(paths, where) for lang, paths in named.items() if paths}
+    return reading.find_files(settings.benchmarks, "text.benchmarks") if settings.benchmarks else []
 
 
 def read_source(source: TextSource, start: State | None = None) -> Iterator[Item]:
@@ -156,7 +123,7 @@ def read_source(source: TextSource, start: State | None = None) -> Iterator[Item
     if isinstance(source.settings, recipe.Synthetic):
         return _generate(source.settings, source.lang, start)
     if isinstance(source.settings, recipe.Hub):
-        return read_hub(source.settings, source.lang, start)
+        return reading.read_hub(source.settings, source.lang, start)
     return _read_run(source, source.settings, start or {"file": 0, "inside": None})
 
 
@@ -169,11 +136,28 @@ def text_bytes(sources: Sequence[TextSource]) -> dict[str, int]:
         limit = source.at_most
         if isinstance(source.settings, recipe.Hub) and limit and limit.unit == "bytes":
             sizes[source.lang] += int(limit.number)
-        for path in source.paths:
-            kind = type_of(path.name)
-            packed = path.suffix.lower() in PACKED or (kind is not None and kind.is_packed)
-            sizes[source.lang] += size_of(path) * (_PACKED if packed else 1)
+        sizes[source.lang] += _bytes_of(source.paths)
     return sizes
+
+
+def _bytes_of(paths: Sequence[Path]) -> int:
+    """Bytes of text in files, about."""
+    size = 0
+    for path in paths:
+        kind = reading.type_of(path.name)
+        packed = path.suffix.lower() in PACKED or (kind is not None and kind.is_packed)
+        size += reading.size_of(path) * (_PACKED if packed else 1)
+    return size
+
+
+def _part_size(scale: int, paths: Sequence[Path], settings: recipe.Files) -> int:
+    """Bytes of the parts of long documents in `paths`: from half of `scale` to all of it.
+
+    A power of two, so that added text seldom changes it; 0 where no document can be so long.
+    """
+    part = 2 ** min(max(scale.bit_length() - 1, 9), 18)  # 512 bytes to 262 kB
+    by_paragraphs = settings.documents == "paragraphs"
+    return part if by_paragraphs or _bytes_of(paths) > CUT * part else 0
 
 
 def _check_columns(files: recipe.Files, paths: Sequence[Path], lang: str) -> None:
@@ -184,13 +168,13 @@ def _check_columns(files: recipe.Files, paths: Sequence[Path], lang: str) -> Non
             continue
         first: tuple[str, ...] | None = None
         for path in paths:  # until one has it
-            there = other_columns(path, files, column)
+            there = reading.other_columns(path, files, column)
             if there is None:
                 break
             first = first or there
         else:
             columns = ", ".join(f"`{name}`" for name in first or ())
-            named = _NAME_TEXT if usual else _COLUMNS
+            named = _SAID["name_text" if usual else "columns"]
             hint = named.format(columns=columns, lang=lang, paths=", ".join(files.paths))
             where = f"text.files.{lang}.columns.{part}"
             raise UserError(f"no file has a column `{column}`", where=where, hint=hint)
@@ -219,13 +203,9 @@ def check_text(settings: recipe.Text) -> list[TextSource]:
         paths = [path for source in sources if source.lang == lang for path in source.paths]
         _check_columns(files, paths[:_LOOKED_AT], lang)
     find_benchmarks(settings)
-    if find_samples(settings) and settings.identifier:
-        what = "languages are learned from samples by the built-in identifier alone"
-        hint = "leave out `text.identifier` or `text.clean.sample`"
-        raise UserError(what, where="text.clean.sample", hint=hint)
     if settings.synthetic:
         try:
-            check_family(_drifts(settings.synthetic))
+            synthetic.check_family(_drifts(settings.synthetic))
         except UserError as error:
             where = f"text.synthetic.languages.{error.where}".rstrip(".")
             raise UserError(error.what, where=where, hint=error.hint) from None
@@ -236,11 +216,14 @@ def describe_synthetic(settings: recipe.Synthetic) -> list[str]:
     """A sentence for each child language: its similarity to its parent."""
     family = _family(settings)
     return [
-        f"`{tag}` drifted from `{drift.parent}` by {drift.divergence:g}: it shares "
-        f"{shared_words(family[drift.parent], family[tag]):.0%} of the word tokens and "
-        f"{shared_order(family[drift.parent], family[tag]):.0%} of the choices of word order."
+        _SAID["drifted"].format(
+            tag=tag,
+            drift=drift,
+            words=synthetic.shared_words(family[parent], family[tag]),
+            order=synthetic.shared_order(family[parent], family[tag]),
+        )
         for tag, drift in settings.languages.items()
-        if drift.parent
+        if (parent := drift.parent)
     ]
 
 
@@ -248,7 +231,7 @@ def _runs(paths: Sequence[Path], settings: recipe.Files) -> Iterator[list[Path]]
     run: list[Path] = []
     size = 0
     for path in paths:
-        kind = type_of(path.name)
+        kind = reading.type_of(path.name)
         single = settings.documents == "files" and kind is not None and kind.is_document
         # Cut by a hash too, so that adding a file changes only its own run.
         cut = int(fingerprint(str(path)), 16) % _CUT == 0
@@ -259,7 +242,7 @@ def _runs(paths: Sequence[Path], settings: recipe.Files) -> Iterator[list[Path]]
             yield [path]
             continue
         run.append(path)
-        size += size_of(path)
+        size += reading.size_of(path)
     if run:
         yield run
 
@@ -267,7 +250,8 @@ def _runs(paths: Sequence[Path], settings: recipe.Files) -> Iterator[list[Path]]
 def _read_run(source: TextSource, settings: recipe.Files, start: State) -> Iterator[Item]:
     inside = start["inside"]
     for number in range(start["file"], len(source.paths)):
-        for item, state in read_file(source.paths[number], source.lang, settings, inside):
+        path, part = source.paths[number], source.part or reading.PART
+        for item, state in reading.read_file(path, source.lang, settings, inside, part):
             yield item, {"file": number, "inside": state}
         inside = None
 
@@ -276,7 +260,7 @@ def _generate(settings: recipe.Synthetic, lang: str, start: State | None) -> Ite
     state = start or {"documents": 0, "bytes": 0}
     number, size = state["documents"], state["bytes"]
     first = int(lang[1:], base=36) * _APART
-    for document in documents(_family(settings)[lang], start=first + number):
+    for document in synthetic.documents(_family(settings)[lang], start=first + number):
         size += len(document.text.encode())
         if size > settings.size and number > 0:
             return
@@ -284,16 +268,16 @@ def _generate(settings: recipe.Synthetic, lang: str, start: State | None) -> Ite
         yield document, {"documents": number, "bytes": size}
 
 
-def _family(settings: recipe.Synthetic) -> dict[str, SyntheticLanguage]:
+def _family(settings: recipe.Synthetic) -> dict[str, synthetic.SyntheticLanguage]:
     return _cached_family(settings.seed, tuple(_drifts(settings).items()))
 
 
-def _drifts(settings: recipe.Synthetic) -> dict[str, Drift]:
-    return {tag: Drift(d.parent, d.divergence) for tag, d in settings.languages.items()}
+def _drifts(settings: recipe.Synthetic) -> dict[str, synthetic.Drift]:
+    return {tag: synthetic.Drift(d.parent, d.divergence) for tag, d in settings.languages.items()}
 
 
 @lru_cache(maxsize=4)
 def _cached_family(
-    seed: int, drifts: tuple[tuple[str, Drift], ...]
-) -> dict[str, SyntheticLanguage]:
-    return make_family(World.of(seed), dict(drifts), seed)
+    seed: int, drifts: tuple[tuple[str, synthetic.Drift], ...]
+) -> dict[str, synthetic.SyntheticLanguage]:
+    return synthetic.make_family(synthetic.World.of(seed), dict(drifts), seed)

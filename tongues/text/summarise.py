@@ -7,7 +7,7 @@ import numpy as np
 
 from tongues.core.files import read_lines
 from tongues.text.corpus import Corpus, Selection
-from tongues.text.signals import counts_as, large_others
+from tongues.text.signals import counts_as, large_others, own_label, same_language
 from tongues.text.summary import MARKUP, LanguageSummary, TextSize, faults_by_reason
 from tongues.text.words import caution_sentence
 
@@ -20,6 +20,7 @@ _NO_LANGUAGE = ("und", "zxx")  # und: too few letters; zxx: code, tables and the
 _INSIDE = 0.0005  # share from which another language is named; chosen: one text in 2,000
 _MISTAGGED = 0.3  # share of documents in another language, from which the tag may be wrong; chosen
 _MARKED_UP = 0.01  # share of the documents kept that are full of markup; chosen
+_GARBLED = 0.01  # share of documents of another encoding, from which a caution is due; chosen
 _FOREIGN = 0.05  # share of other languages from which a caution is due; chosen
 
 
@@ -85,7 +86,7 @@ def summarise(
     cautions = [
         {"code": code, "sentence": caution_sentence(code, lang, about, title)}
         for lang, about in languages.items()
-        for code, title in _cautions(about)
+        for code, title in _cautions(lang, about)
     ]
     return {"languages": languages, "cautions": cautions}
 
@@ -129,15 +130,20 @@ def _samples(corpus: Corpus, selection: Selection) -> dict[str, dict[str, list[d
     return samples
 
 
-def _cautions(about: LanguageSummary) -> Iterator[tuple[str, str]]:
+def _cautions(lang: str, about: LanguageSummary) -> Iterator[tuple[str, str]]:
     """What to look at in the text of a language, each with the title of a source it is about."""
     read, foreign = about["read"]["documents"], about["dropped"].get("other language")
+    garbled = about["dropped"].get("mojibake")
+    own = own_label(lang, about["identified"])
+    kin = (share for x, share in about["identified"].items() if x != own and same_language(lang, x))
     made = all(source["name"] == "synthetic" for source in about["sources"])
     found = {
         "unreadable_places": bool(faults_by_reason(about)),
         "passed_over": bool(about["passed_over"]),
         "other_language": bool(foreign) and foreign["documents"] > _MISTAGGED * read,
         "markup": about["marked_up"] > _MARKED_UP * about["kept"]["documents"],
+        "mojibake": bool(garbled) and garbled["documents"] > _GARBLED * read,
+        "siblings": sum(kin) > _FOREIGN,
         "unknown_language": bool(read) and not about["known"] and not made,
     }
     yield from ((code, "") for code, is_so in found.items() if is_so)

@@ -10,38 +10,16 @@ from tongues.core.beside import read_beside
 from tongues.core.quantities import counted, show_bytes
 from tongues.text.reading import type_of
 from tongues.text.signals import large_others
-from tongues.text.summary import (
-    MARKUP,
-    CorpusSummary,
-    LanguageSummary,
-    TextSize,
-    faults_by_reason,
-)
+from tongues.text.summary import MARKUP, CorpusSummary, LanguageSummary, TextSize, faults_by_reason
 
-_SAID: dict[str, Any] = read_beside(__file__)
-
-_DROPPED = ("only documents in {} are dropped", "none is dropped")  # of an unknown language
-# By why nothing is kept of a language: what is so, and what to do.
-_NOTHING = {
-    "no_document": ("its sources hold no document", "name others"),
-    "dropped": ("all of its documents are dropped ({dropped})", "see `tongues report {corpus}`"),
-    "dropped_by_key": (
-        "all of its documents are dropped ({dropped})",
-        "see `tongues report {corpus}`; "
-        "`text.clean: {{languages: {{{lang}: {{{key}: off}}}}}}` keeps them",
-    ),
-    "empty": ("`{source}` is empty", "give it text, or leave it out"),
-    "unreadable": (
-        "no document could be read; the first place is {source}, {place}: {reason}",
-        "{reason}: {sample:.120}",
-    ),
-}
+_NAMED = 5  # languages that text was identified as, the most frequent
+SAID: dict[str, Any] = read_beside(__file__)
 
 
 def selection_lines(summary: CorpusSummary) -> Iterator[str]:
     """What was read and kept of each language, and the cautions."""
     for lang, about in summary["languages"].items():
-        yield (_SAID["kept"] if about["dropped"] else _SAID["read"]).format(
+        yield (SAID["kept"] if about["dropped"] else SAID["read"]).format(
             lang=lang,
             documents=about["read"]["documents"],
             size=show_bytes(about["read"]["bytes"]),
@@ -65,7 +43,7 @@ def caution_sentence(code: str, lang: str, about: LanguageSummary, title: str = 
     faults, aside = faults_by_reason(about), about["passed_over"]
     searched = ", ".join(sorted(large_others(lang)))
     label, labelled = next(iter(about["labels"].items()), ("", 0))
-    sentence = _SAID["cautions"][code].format(
+    sentence = SAID["cautions"][code].format(
         lang=lang,
         title=title,
         places=counted(sum(faults.values()), "place"),
@@ -77,9 +55,11 @@ def caution_sentence(code: str, lang: str, about: LanguageSummary, title: str = 
         label=label,
         labelled=labelled,
         marked_up=about["marked_up"],
+        garbled=about["dropped"].get("mojibake", {"documents": 0})["documents"],
         markup=MARKUP,
-        dropped=_DROPPED[0].format(searched) if searched else _DROPPED[1],
+        dropped=SAID["some" if searched else "none"].format(searched=searched),
         foreign=about["foreign"] or 0.0,
+        identified=", ".join(f"{x} {s:.1%}" for x, s in [*about["identified"].items()][:_NAMED]),
     )
     samples = [row for source in about["sources"] for row in source["fault_samples"]]
     helps = _what_helps(lang, samples) if code == "unreadable_places" else []
@@ -94,7 +74,7 @@ def nothing_kept_words(
     fault: the first place that could not be read, if that is why.
     """
     values = {"lang": lang, **fault, **named}
-    what, hint = (words.format(**values) for words in _NOTHING[why])
+    what, hint = (words.format(**values) for words in SAID["nothing"][why])
     return what, "; ".join([hint, *_what_helps(lang, [fault] if fault else [])])
 
 
@@ -102,6 +82,6 @@ def _what_helps(lang: str, samples: Sequence[Mapping[str, Any]]) -> list[str]:
     """What to do about files in another encoding, and about plain text too long for a document."""
     encoding = any(sample["reason"] == "bad encoding" for sample in samples)
     long = (type_of(each["source"]) for each in samples if each["reason"] == "too long")
-    advice = [_SAID["encoding"]] if encoding else []
-    advice += [_SAID["paragraphs"]] if any(kind and kind.name == "text" for kind in long) else []
+    advice = [SAID["encoding"]] if encoding else []
+    advice += [SAID["paragraphs"]] if any(kind and kind.name == "text" for kind in long) else []
     return [each.format(lang=lang) for each in advice]

@@ -41,6 +41,15 @@ def test_text_of_an_item_is_found_in_any_dress(tmp_path: Path, name: str) -> Non
     assert found == [1, 5, 0, 0]
 
 
+def test_short_strings_of_an_item_are_found_together(tmp_path: Path) -> None:
+    few = {"premise": "It rained.", "choice1": "I read a book.", "choice2": "I ran."}
+    path = lines(tmp_path / "some.jsonl", few, ITEM)
+    texts = ["So it rained: I read a book.", "It rained. I ran.", "It rained. I ran. I read it."]
+    assert hits(path, *texts, "It rained. I read a book. I ran.") == [1, 0, 0, 3]
+    found = load_benchmarks([path])
+    assert (found.items, found.too_short) == (2, 1)
+
+
 def test_eight_characters_in_a_row_are_found_in_text_without_spaces(tmp_path: Path) -> None:
     path = lines(tmp_path / "zh.jsonl", {"premise": "那个男人打开了水龙头洗手。"})
     assert hits(path, "昨天，那个男人打开了水龙头洗手，然后", "那个男人打开了门") == [5, 0]

@@ -64,7 +64,7 @@ def test_the_table_agrees_with_python_on_what_python_knows() -> None:
         category = unicodedata.category(chr(code))
         if category[0] in kinds:
             changed += table.kinds[table.classes[code]] != kinds[category[0]]
-    assert changed < 30  # newer versions of Unicode mend a few
+    assert changed < 45  # newer Unicode mends a few; 14 marks stand for spaces
 
 
 def test_every_class_of_the_table_is_whole() -> None:

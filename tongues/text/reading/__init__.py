@@ -7,6 +7,7 @@ from tongues.text.reading import kinds
 from tongues.text.reading.files import (
     ENDED,
     FILE_TYPES,
+    PART,
     FileType,
     TextFile,
     other_columns,
@@ -19,9 +20,9 @@ from tongues.text.reading.origin import LONGEST, REASONS, Fault, Item, Reason, S
 from tongues.text.reading.parquet import read_parquet
 from tongues.text.reading.streams import size_of
 
-__all__ = ["ENDED", "FILE_TYPES", "LONGEST", "REASONS", "Fault", "FileType", "Item", "Reason"]
-__all__ += ["State", "TextFile", "find_files", "hub_source", "other_columns", "passed_over"]
-__all__ += ["read_file", "read_hub", "size_of", "type_of"]
+__all__ = ["ENDED", "FILE_TYPES", "LONGEST", "PART", "REASONS", "Fault", "FileType", "Item"]
+__all__ += ["Reason", "State", "TextFile", "find_files", "hub_source", "other_columns"]
+__all__ += ["passed_over", "read_file", "read_hub", "size_of", "type_of"]
 
 _PLAIN = "plain text, a document a file or a paragraph"
 _LINES = "an object of JSON a line, a document each"

@@ -17,6 +17,7 @@ from tongues.text.reading.origin import Broken, Fault, Item, Origin, State
 from tongues.text.reading.streams import Line, blocks, content_kind, lines, size_of
 
 ENDED: State = {"ended": True}  # of the only or last item of a file
+PART = 250_000  # bytes of a file of paragraphs that make a group; chosen: a chapter or two
 _ROWS = 100  # of a file, in which its columns are looked for; chosen: what is read at once
 
 
@@ -27,6 +28,7 @@ class TextFile(Origin):
     path: Path = Path()
     encoding: str = ""  # by default that of its byte order mark, or UTF-8
     by_paragraphs: bool = False  # whether the recipe wants documents of parts of plain text
+    part: int = PART  # bytes of plain text whose paragraphs are one group
 
     def blocks(self) -> Iterator[bytes]:
         """All of its text, unpacked, as UTF-8; may raise Broken anywhere."""
@@ -79,12 +81,14 @@ def _with_ending(ending: str) -> FileType | None:
     return next(own, None) or next((each for each in FILE_TYPES if ending in each.endings), None)
 
 
-def read_file(path: Path, lang: str, settings: Files, start: State | None = None) -> Iterator[Item]:
+def read_file(
+    path: Path, lang: str, settings: Files, start: State | None = None, part: int = PART
+) -> Iterator[Item]:
     """Stream the documents of a file, and a fault for each part that is not a document.
 
     start: the state of an item; reading resumes after that item. Compressed files are unpacked up
-    to there first. No file raises an error: faults report what cannot be read. A file of no known
-    ending is read as plain text.
+    to there first. part: as of `TextFile`. No file raises an error: faults report what cannot be
+    read. A file of no known ending is read as plain text.
 
     Documents longer than 10 MB are faults. Byte order marks and, in plain text, the line ends of
     Windows are removed; the text is otherwise unchanged.
@@ -94,7 +98,7 @@ def read_file(path: Path, lang: str, settings: Files, start: State | None = None
         return
     paragraphs = settings.documents == "paragraphs"
     source = path_text(path)
-    file = TextFile(source, lang, settings.columns, path, settings.encoding, paragraphs)
+    file = TextFile(source, lang, settings.columns, path, settings.encoding, paragraphs, part)
     try:
         yield from kind.read(file, state)
     except Broken as error:

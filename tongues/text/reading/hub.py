@@ -5,6 +5,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from tongues.core.beside import read_beside
 from tongues.core.errors import UserError, nearest
 from tongues.core.extras import require
 from tongues.core.hub import why_silent
@@ -15,12 +16,7 @@ if TYPE_CHECKING:
     from datasets import IterableDataset
 
 
-_FETCH = (
-    "where there is a network: `hf download {name} --repo-type dataset{only} "
-    "--local-dir {folder}`; bring that folder here and write `dataset: {folder}`"
-)
-_NAMES = "check its name, `subset` and `split`, and the connection"
-_AGAIN = "check the connection, and run the same command again"
+_SAID: dict[str, str] = read_beside(__file__, "hub.toml")
 
 
 def read_hub(settings: Hub, lang: str, start: State | None = None) -> Iterator[Item]:
@@ -83,7 +79,7 @@ def _open(settings: Hub, where: str) -> "IterableDataset":
         return datasets.load_dataset(name, settings.subset, split=settings.split, streaming=True)
     except Exception as error:
         what = f"`{name}` cannot be opened ({_sentence(error)})"
-        raise UserError(what, where=where, hint=_NAMES) from None
+        raise UserError(what, where=where, hint=_SAID["names"]) from None
 
 
 def _check_reachable(settings: Hub, where: str) -> None:
@@ -94,7 +90,7 @@ def _check_reachable(settings: Hub, where: str) -> None:
     what = f"`{name}` cannot be opened: the hub does not answer ({silent})"
     folder = f"data/{name.rpartition('/')[2]}"
     only = f" --include README.md --include '*{settings.subset}*'" if settings.subset else ""
-    hint = _FETCH.format(name=name, only=only, folder=folder)
+    hint = _SAID["fetch"].format(name=name, only=only, folder=folder)
     raise UserError(what, where=f"{where}.dataset", hint=hint, code="offline")
 
 
@@ -111,7 +107,7 @@ def _rows(part: "IterableDataset", settings: Hub, where: str) -> Iterator[dict[s
             raise Broken("damaged", 0, _sentence(error)) from None
         except Exception as error:
             what = f"the stream of `{settings.dataset}` broke off ({_sentence(error)})"
-            raise UserError(what, where=where, hint=_AGAIN) from None
+            raise UserError(what, where=where, hint=_SAID["again"]) from None
         if row is None:
             return
         yield row

@@ -14,7 +14,6 @@ from tongues.text.reading.files import ENDED, TextFile
 from tongues.text.reading.origin import LONGEST, Broken, Fault, Item, Row, State
 from tongues.text.reading.streams import Line, size_of
 
-_STRETCH = 250_000  # bytes of a file of paragraphs that make a group; chosen: a chapter or two
 _HALF = ("not JSON", "bad encoding")  # faults of half a line
 _WHOLE = 100_000_000  # bytes of a JSON file; chosen: ten times that is a gigabyte of memory
 _USE_LINES = "more than 100 MB of JSON; write one object a line (.jsonl)"
@@ -23,24 +22,24 @@ _USE_LINES = "more than 100 MB of JSON; write one object a line (.jsonl)"
 def read_plain(file: TextFile, state: State) -> Iterator[Item]:
     """The file is one document and one group.
 
-    With `documents: paragraphs` each block between blank lines is a document, or 250 kB of its
-    lines; blocks that begin in the same 250 kB of the file are one group, so the split keeps a
+    With `documents: paragraphs` each block between blank lines is a document, or some lines of a
+    long one. Blocks that begin in the same part of the file are one group, so the split keeps a
     chapter together and can still divide a crawl.
     """
     if not file.by_paragraphs:
         yield _whole(file), ENDED
         return
-    for held in _paragraphs(file.lines(state)):
+    for held in _paragraphs(file.lines(state), file.part):
         first, last = held[0], held[-1]
         data = b"\n".join(line.data for line in held).removesuffix(b"\r")
         whole = Line(first.place, first.number, last.after, data, last.ended)
-        group = f"{file.source}#{whole.place // _STRETCH}"
+        group = f"{file.source}#{whole.place // file.part}"
         item = _document(file, whole, f"{file.source}:{whole.number}", group)
         yield item, {"place": last.after, "line": last.number + 1}
 
 
-def _paragraphs(each: Iterable[Line]) -> Iterator[list[Line]]:
-    """The lines between blank ones, no more than a stretch: some texts have no blank one."""
+def _paragraphs(each: Iterable[Line], most: int) -> Iterator[list[Line]]:
+    """The lines between blank ones, about `most` bytes of them: some texts have no blank one."""
     held: list[Line] = []
     for line in each:
         if held and (line.blank or line.after - held[0].place > LONGEST):
@@ -48,7 +47,7 @@ def _paragraphs(each: Iterable[Line]) -> Iterator[list[Line]]:
             held = []
         if not line.blank:
             held.append(line)
-            if line.after - held[0].place >= _STRETCH:
+            if line.after - held[0].place >= most:
                 yield held
                 held = []
     if held:

@@ -2,8 +2,8 @@
 
 from tongues.text.signals.benchmarks import Benchmarks, load_benchmarks
 from tongues.text.signals.builtin import NEAR
-from tongues.text.signals.close import counts_as, large_others, same_language
-from tongues.text.signals.language import Identifier, learn_language, load_identifier
+from tongues.text.signals.close import counts_as, large_others, own_label, same_language
+from tongues.text.signals.language import Identifier, load_identifier
 from tongues.text.signals.near import BANDS, SIGNATURE
 from tongues.text.signals.signal import (
     KEPT,
@@ -19,5 +19,5 @@ from tongues.text.signals.signal import (
 
 __all__ = ["BANDS", "KEPT", "LIMIT", "NEAR", "SIGNALS", "SIGNATURE", "Batch", "Benchmarks"]
 __all__ += ["Identifier", "Rule", "Signal", "in_order", "load_benchmarks"]
-__all__ += ["learn_language", "load_identifier", "reasons", "same_language", "signals_in"]
-__all__ += ["counts_as", "large_others"]
+__all__ += ["load_identifier", "reasons", "same_language", "signals_in"]
+__all__ += ["counts_as", "large_others", "own_label"]

@@ -1,13 +1,15 @@
 """The signals of every corpus, in the order of their columns."""
 
 import re
-from typing import TYPE_CHECKING, Annotated
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Annotated, Any
 
 import numpy as np
 from pydantic import Field
 
-from tongues.core.quantities import Share
-from tongues.text.document import hash64
+from tongues.core.beside import read_beside
+from tongues.core.quantities import Share, Threshold
+from tongues.text.document import group_hash, hash64
 from tongues.text.signals.close import counts_as, large_others, taken_for
 from tongues.text.signals.near import BANDS, SIGNATURE
 from tongues.text.signals.signal import SIGNALS, Batch, Rule, Signal
@@ -17,6 +19,10 @@ if TYPE_CHECKING:
 
 
 _TAG = re.compile(r"</?[A-Za-z!][^<>]{0,300}>|&(?:[A-Za-z]{2,8}|#x?[0-9A-Fa-f]{1,6});")
+_HIGH = f"[\x80-\xbf{bytes(range(0x80, 0xA0)).decode('cp1252', 'ignore')}]"
+_MOJIBAKE = re.compile(f"[Â-ß]{_HIGH}|[à-ï]{_HIGH}{{2}}|[ð-ô]{_HIGH}{{3}}")
+_FEWEST = 4  # such sequences; one or two occur in good text, as a letter before a quotation mark
+_ABOUT = read_beside(__file__, "signals.toml")
 _SOME = 0.25  # share of a text; below it, passages in a close relative are foreign
 
 
@@ -58,94 +64,50 @@ def _in_tags(text: str) -> float:
     return sum(end - start for start, end in (m.span() for m in _TAG.finditer(text))) / len(text)
 
 
-def _measured(
+def _garbled(text: str) -> float:
+    found = () if text.isascii() else _MOJIBAKE.findall(text)
+    if len(found) < _FEWEST:
+        return 0.0
+    return sum(map(len, found)) / (len(text) - len(text.encode("ascii", "ignore")))
+
+
+def _signal(
     name: str,
-    summary: str,
-    dtype: str = "float32",
-    rule: Rule | None = None,
+    compute: Callable[[Batch], Sequence[float] | np.ndarray],
+    level: Any = Threshold,
+    kind: type[Signal] = Signal,
 ) -> Signal:
-    return Signal(name, summary, lambda batch: batch.characters[name], dtype, rule)
+    about = dict(_ABOUT[name])
+    rule = Rule(**about.pop("rule"), level=level) if "rule" in about else None
+    return kind(name, compute=compute, rule=rule, **about)
 
 
-def _above(threshold: float, reason: str, sentence: str, order: int) -> Rule:
-    """Thresholds that lose little clean text of many languages by `benchmarks/cleaning.py`."""
-    return Rule(reason, sentence, default=threshold, order=order)
+def _measured(name: str) -> Signal:
+    return _signal(name, lambda batch: batch.characters[name])
 
 
-_SHORT = Rule("short", "fewer than {} characters", "at least", 20.0, order=3)
-_LINES = "more than {} of it is lines that occurred before in it"
-_NEAR = "alike by {} and more to others, of which the longest is kept"
-_MAIN = "less than {} of its letters are in the language's main script"
-_OWN = "less than {} of it is in this language, as far as it can be identified"
 # A number of places.
 _INT = Annotated[int, Field(ge=1)]
-NEAR = _Near(
-    "signature",
-    "what near copies are found by",
-    lambda batch: batch.near.signature,
-    rule=Rule("near copy", _NEAR, "one of each", 0.7, Share, "near", order=10),
-)
-for _signal in (
-    Signal("bytes", "bytes of UTF-8", lambda b: [len(t.encode()) for t in b.texts], "uint32"),
-    Signal(
-        "exact",
-        "a hash of the text",
-        lambda batch: np.array([hash64(text) for text in batch.texts], np.uint64),
-        "uint64",
-        Rule("copy", "the same as another", "one of each", always=True, order=9),
-    ),
-    Signal(
+NEAR = _signal("signature", lambda batch: batch.near.signature, Share, _Near)
+for _each in (
+    _signal("bytes", lambda batch: [len(text.encode()) for text in batch.texts]),
+    _signal("exact", lambda batch: np.array([hash64(text) for text in batch.texts], np.uint64)),
+    _signal(
         "group_hash",
-        "a hash of the name of its group",
-        lambda batch: np.array([hash64(each.group) for each in batch.documents], np.uint64),
-        "uint64",
+        lambda batch: np.array([group_hash(each.group) for each in batch.documents], np.uint64),
     ),
-    _measured("characters", "characters", "uint32", _SHORT),
-    _measured(
-        "repeated_lines",
-        "share of the characters in lines that occurred before",
-        rule=_above(0.5, "repeated lines", _LINES, 5),
+    *map(_measured, ("characters", "repeated_lines", "digits", "symbols")),
+    _signal("markup", lambda batch: [_in_tags(text) for text in batch.texts]),
+    _signal("mojibake", lambda batch: [_garbled(text) for text in batch.texts]),
+    _signal("script_share", lambda batch: batch.characters["script_share"], Share),
+    _signal("language_share", _own_language, Share),
+    _signal(
+        "siblings",
+        lambda batch: [max(each.shares.values(), default=0.0) for each in batch.languages],
+        Share,
     ),
-    _measured(
-        "digits",
-        "share of digits",
-        rule=_above(0.18, "digits", "more than {} of it is digits", 7),
-    ),
-    _measured(
-        "symbols",
-        "share of symbols and punctuation",
-        rule=_above(0.22, "symbols", "more than {} of it is symbols and punctuation", 6),
-    ),
-    Signal(
-        "markup",
-        "share of the characters in tags and entities of HTML and XML",
-        lambda batch: [_in_tags(text) for text in batch.texts],
-        rule=Rule("markup", "more than {} of it is in tags and entities", order=7),
-    ),
-    _measured(
-        "script_share",
-        "share of the letters in the script of most of them",
-        rule=Rule("other script", _MAIN, "at least", "off", Share, "script", order=2),
-    ),
-    Signal(
-        "language_share",
-        "share of the bytes identified as the document's own language, or not as a large other one",
-        _own_language,
-        rule=Rule("other language", _OWN, "at least", 0.5, Share, "language", order=1),
-    ),
-    Signal(
-        "repetition",
-        "share of three words in a row that occurred before in about a thousand words",
-        lambda batch: batch.near.repetition,
-        rule=_above(0.6, "repetitive", "more than {} of it occurred shortly before in it", 4),
-    ),
-    Signal(
-        "benchmark",
-        "places that are text of a named benchmark",
-        lambda batch: batch.benchmarks.hits(batch.units),
-        "uint32",
-        Rule("benchmark", "holds a passage of a benchmark", "below", 1, _INT, order=8),
-    ),
+    _signal("repetition", lambda batch: batch.near.repetition),
+    _signal("benchmark", lambda batch: batch.benchmarks.hits(batch.units), _INT),
     NEAR,
 ):
-    SIGNALS.add(_signal)
+    SIGNALS.add(_each)

@@ -1,5 +1,6 @@
 """Languages that an identifier confuses, and those that one it does not know is not taken for."""
 
+from collections.abc import Collection
 from functools import cache, lru_cache
 
 from langcodes import Language, standardize_tag
@@ -28,6 +29,12 @@ def same_language(tag: str, label: str) -> bool:
     language must not be dropped as text of a large, similar one.
     """
     return _family(tag) == _family(label)
+
+
+def own_label(tag: str, labels: Collection[str]) -> str:
+    """Of labels, the one of the language of `tag`, not of a relative; empty where none is."""
+    language = Language.get(standardize_tag(tag, macro=True)).language or UNKNOWN
+    return next((x for x in (language, MACROLANGUAGES.get(language, "")) if x in labels), "")
 
 
 @cache

@@ -1,7 +1,7 @@
 """Which languages a text is in, and how much of it is in each."""
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cache
 from importlib.metadata import version
 from pathlib import Path
@@ -12,24 +12,17 @@ from langcodes import Language, standardize_tag
 from tongues.core.errors import UserError
 from tongues.core.extras import require
 from tongues.core.files import file_hash
-from tongues.core.quantities import show_bytes
 from tongues.text.signals.close import UNKNOWN, same_language
 
 _LEAST, _MOST, _NEAR = 150, 300, 50  # bytes of a segment; how far back a space is looked for
 _BATCH = 1024  # segments scored together: they hide the cost of the loop, and fit the cache
 _SMALLEST = 0.01  # share of a text's bytes from which a language is reported
 _LISTED = 25  # bytes of a line, on average, below which a segment of several lines is a list
-# A language learned from a sample: n-grams of all languages that are added to those counted, and
-# how much more likely it is beforehand, in nats. In eight known languages that were taken away and
-# learned from 20 or 200 kB, none of 280 to 320 foreign documents was kept; with 120 nats some were.
-_ADDED, _LIKELIER = 1e4, 60.0
-_LEAST_SAMPLE = 5000  # bytes
 # Scripts besides the usual one that identifiers know though no label names them.
 _FURTHER = ("crh-Latn", "ko-Hang", "uz-Arab", "uz-Cyrl", "zh-Hant")
-_OWN = 0.9  # share of the sample that must be identified as the language
 
-# The label's number and probability of each segment.
-Classify = Callable[[Sequence[bytes]], tuple[np.ndarray, np.ndarray]]
+# The label's number of each segment.
+Classify = Callable[[Sequence[bytes]], np.ndarray]
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,7 +74,7 @@ class Identifier:
         every = [segment for of_text in cut for segment in of_text]
         if not every:
             return [Identification(UNKNOWN, {}) for _ in texts]
-        numbers, _ = self.classify(every)
+        numbers = self.classify(every)
         names = [*dict.fromkeys((*self.labels, UNKNOWN))]
         places = {name: place for place, name in enumerate(names)}
         merged = np.array([places[label] for label in (*self.labels, UNKNOWN)])[numbers]
@@ -225,43 +218,6 @@ def _counted(ngrams: np.ndarray) -> Iterator[tuple[np.ndarray, np.ndarray]]:
         yield kinds[start:end], counts[start:end]
 
 
-def learn_language(lang: str, texts: Sequence[str], name: str) -> Identifier:
-    """py3langid's identifier with one more class, of clean text in a language.
-
-    name: of the sample. A UserError about a sample that is too small or is not recognised again.
-    """
-    model, classes = _byte_model()
-    cut = sorted((small for text in texts for small in _small(segments(text))), key=len)[::-1]
-    where, size = f"text.clean.sample, {lang}", sum(map(len, cut))
-    if size < _LEAST_SAMPLE:
-        hint = f"give {show_bytes(_LEAST_SAMPLE)} or more, better 200 kB from several sources"
-        raise UserError(
-            f"the clean text is too little ({show_bytes(size)})", where=where, hint=hint
-        )
-    counts = np.zeros(len(model.weights))
-    for start in range(0, len(cut), _BATCH):
-        batch = cut[start : start + _BATCH]
-        ngrams = _walk(model, batch, np.array([len(segment) for segment in batch]))
-        counts += np.bincount(ngrams[ngrams >= 0], minlength=len(counts))
-    usual = np.exp(model.weights).mean(axis=1)
-    likely = np.log((counts + _ADDED * usual) / (counts.sum() + _ADDED * usual.sum()))
-    weights = np.column_stack([model.weights, likely.astype(np.float32)])
-    prior = np.append(model.prior, np.median(model.prior) + np.float32(_LIKELIER))
-    identifier = _of_bytes(
-        replace(model, weights=weights, prior=prior),
-        (*classes, lang),
-        f"{_py3langid().name}, {name}",
-    )
-    sizes = np.fromiter(map(len, cut), np.int64)
-    labels = np.array([*identifier.labels, UNKNOWN])[identifier.classify(cut)[0]]
-    own = float(sizes[labels == identifier.labels[-1]].sum()) / size
-    if own < _OWN:
-        what = f"only {own:.0%} of the clean text is identified as `{lang}` once it is learned"
-        hint = "the identifier may not know its letters; leave the language out of the samples"
-        raise UserError(what, where=where, hint=hint)
-    return identifier
-
-
 @cache
 def _py3langid() -> Identifier:
     return _of_bytes(*_byte_model(), f"py3langid {version('py3langid')}")
@@ -292,14 +248,12 @@ def _small(segments: Iterable[bytes]) -> list[bytes]:
 def _of_bytes(model: _ByteModel, classes: tuple[str, ...], name: str) -> Identifier:
     repeats = [(classes.index(name), i) for i, name in enumerate(classes) if name in classes[:i]]
 
-    def classify(segments: Sequence[bytes]) -> tuple[np.ndarray, np.ndarray]:
+    def classify(segments: Sequence[bytes]) -> np.ndarray:
         chances = _probabilities(model, _small(segments))
         for first, repeat in repeats:
             chances[:, first] += chances[:, repeat]
             chances[:, repeat] = 0
-        best = chances.argmax(axis=1)
-        scores = chances[np.arange(len(best)), best]
-        return np.where(scores > 0, best, len(classes)), scores
+        return np.where(chances.any(axis=1), chances.argmax(axis=1), len(classes))
 
     labels = tuple(standardize_tag(name, macro=True) for name in classes)
     return Identifier(name, labels, classify)
@@ -323,12 +277,10 @@ def _fasttext(path: Path) -> Identifier:
         ) from None
     numbers = {label: number for number, label in enumerate(written)}
 
-    def classify(segments: Sequence[bytes]) -> tuple[np.ndarray, np.ndarray]:
+    def classify(segments: Sequence[bytes]) -> np.ndarray:
         lines = [segment.decode().replace("\n", " ") + "\n" for segment in segments]
-        labels, chances = model.multilinePredict(lines, 1, 0.0, "strict")
-        best = [numbers[those[0]] if len(those) else len(written) for those in labels]
-        scores = [min(float(those[0]), 1.0) if len(those) else 0.0 for those in chances]
-        return np.array(best), np.array(scores)
+        labels, _ = model.multilinePredict(lines, 1, 0.0, "strict")
+        return np.array([numbers[those[0]] if len(those) else len(written) for those in labels])
 
     tags = (label.removeprefix("__label__") for label in written)  # such as `swh_Latn`
     return Identifier(name, tuple(standardize_tag(tag, macro=True) for tag in tags), classify)

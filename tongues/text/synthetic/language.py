@@ -7,6 +7,7 @@ from itertools import count, product
 
 import numpy as np
 
+from tongues.core.beside import read_beside
 from tongues.text.document import Document
 from tongues.text.synthetic import forms as f
 from tongues.text.synthetic.clauses import DOCUMENTS_PER_BLOCK, Clauses, make_block
@@ -14,26 +15,9 @@ from tongues.text.synthetic.forms import CLASSES, Case, Group, Mark, Particle, S
 from tongues.text.synthetic.sounds import SCRIPTS, Phonology
 from tongues.text.synthetic.world import World
 
-_BEFORE_VERB = ("subject", "object", "oblique", "adverb", "negation", "auxiliary")
-_BEFORE_NOUN = ("article", "numeral", "adjective", "owner", "adposition")
-ORDERS = (
-    *(f"{part} before verb" for part in _BEFORE_VERB),
-    *(f"{part} before noun" for part in _BEFORE_NOUN),
-    "connective before clause",
-)
-_BY_AFFIX = ("plural", "object", "oblique", "owner", "definiteness", "tense")
-MARKINGS = (
-    *(f"{part} by affix" for part in _BY_AFFIX),
-    "indefinite article",
-    *("verb agrees with number", "adjective agrees with number", "agreement in gender"),
-    *("prefixes on nouns", "prefixes on verbs"),
-)
+_TABLES = read_beside(__file__, "language.toml")
+ORDERS, MARKINGS, AFFIXES = (tuple(_TABLES[name]) for name in ("orders", "markings", "affixes"))
 GENDERS = 4  # at most; a language spreads the classes over them
-AFFIXES = (
-    *("plural", "object", "oblique", "owner", "definite"),
-    *(tense.name.lower() for tense in Tense),
-    *(f"{word} {n} {g}" for word in ("verb", "adjective") for n in "sp" for g in range(GENDERS)),
-)
 
 
 @dataclass(frozen=True, eq=False)

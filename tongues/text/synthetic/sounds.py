@@ -7,6 +7,8 @@ from itertools import pairwise
 
 import numpy as np
 
+from tongues.core.beside import read_beside
+
 _VOWELS = "aeiouy"
 _CONSONANTS = "tnrslkmpdgbvhfzjxw"
 
@@ -24,13 +26,7 @@ class Script:
         return words.translate(str.maketrans(_VOWELS + _CONSONANTS, self.letters))
 
 
-SCRIPTS = (
-    Script("Latin", "aeiouytnrslkmpdgbvhfzjxw", "."),
-    Script("Cyrillic", "аеиоуытнрслкмпдгбвхфзйшж", "."),
-    Script("Greek", "αειουητνρσλκμπδγβψχφζθξω", "."),
-    Script("Armenian", "աեիօւըտնրսլկմպդգբվհֆզյխղ", "։"),
-    Script("Georgian", "აეიოუჷტნრსლკმპდგბვჰფზჲხჳ", "."),
-)
+SCRIPTS = tuple(Script(**each) for each in read_beside(__file__, "language.toml")["scripts"])
 
 
 @dataclass(frozen=True, slots=True)

@@ -31,11 +31,6 @@ from tongues.text.tokens.words import PREPARED
 
 _TRIED = 300_000  # bytes of each language on which the tokenizer is judged
 _GLANCE = 50_000  # characters of each language on which it is judged before text is read
-_HINT_OWN = "give it a larger `tokens.vocab_size`, or set `tokens.byte_fallback: allow`"
-_HINT_BASE = (
-    "extend it (`tokens.extend`), leave out `tokens.base` to train one, or set "
-    "`tokens.byte_fallback: allow`"
-)
 _REPEATED = 1.5  # times what there is of a language, from where its repetition is told
 _EVERY = 10  # documents, one of which is left out for a trial
 _TEXTS = 256  # encoded at a time
@@ -64,7 +59,7 @@ def make_tokenizer(
     for lang in corpus.languages if settings.byte_fallback == "refuse" else ():
         texts = corpus.chosen_texts(sample_documents(corpus, selection, lang, _TRIED))
         if caution := measure_texts(tokenizer, {lang: texts})[lang].caution:
-            raise _unfit(caution, lang, _HINT_BASE if base else _HINT_OWN)
+            raise _unfit(caution, lang, "hint_base" if base else "hint_own")
     save_tokenizer(tokenizer, place, base, settings.document_start)
     return tokenizer
 
@@ -83,11 +78,13 @@ def check_spelling(recipe: TextRecipe, sources: Sequence[TextSource]) -> None:
     for lang, texts in sample_texts(tried, _GLANCE).items():
         measured = measure_texts(tokenizer, {lang: texts})[lang]
         if measured.spelt_out and measured.caution:
-            raise _unfit(measured.caution, lang, _HINT_BASE)
+            raise _unfit(measured.caution, lang, "hint_base")
 
 
 def _unfit(caution: Caution, lang: str, hint: str) -> UserError:
-    return UserError(caution.sentence, where=f"text of {lang}", hint=hint, code=caution.code)
+    return UserError(
+        caution.sentence, where=f"text of {lang}", hint=PREPARED[hint], code=caution.code
+    )
 
 
 def _extended(

@@ -29,12 +29,12 @@ from tongues.text import TextSource, check_text, content_hash, text_bytes
 from tongues.text.corpus import Corpus, open_corpus
 from tongues.text.gather import gather
 from tongues.text.select import nothing_kept, read_selection, write_selection
-from tongues.text.sources import find_benchmarks, find_samples
+from tongues.text.sources import find_benchmarks
 from tongues.text.summary import read_summary
 from tongues.text.tokens.fitting import check_spelling, make_tokenizer
 from tongues.text.tokens.frame import TextFrame, read_frame
 from tongues.text.tokens.shards import shard_dtype
-from tongues.text.tokens.split import draw_held_out, few_groups, split_documents
+from tongues.text.tokens.split import draw_held_out, split_cautions, split_documents
 from tongues.text.tokens.store import (
     Counts,
     Manifest,
@@ -217,8 +217,7 @@ def _inputs(
     identifier = [Path(recipe.text.identifier)] if recipe.text.identifier else []
     like = recipe.tokens.held_out
     frozen = [Path(like.like) / "tokens.json"] if isinstance(like, HeldOutLike) else []
-    samples = [path for paths in find_samples(recipe.text).values() for path in paths]
-    tools = [*find_benchmarks(recipe.text), *identifier, *samples, *frozen]
+    tools = [*find_benchmarks(recipe.text), *identifier, *frozen]
     languages = list(recipe.text.languages)  # their order decides the text of synthetic ones
     inputs = {"layout": _LAYOUT, "languages": languages, **_settings(recipe)}
     inputs |= {"files": files, "tokenizer": tokenizer}
@@ -279,7 +278,7 @@ def _finish(recipe: TextRecipe, folder: Path, path: Path, tell: Say) -> None:
         foreign = manifest["foreign"][lang] or {}
         overlap = manifest["splits"][lang]["overlap"]["documents"]
         tell(written_line(lang, splits, _wanted(recipe.tokens, splits), foreign, overlap))
-        if caution := few_groups(lang, manifest["splits"][lang]):
+        for caution in split_cautions(lang, manifest["splits"][lang]):
             tell(f"caution: {caution}")
     remove_directory(path)
     place.replace(path)

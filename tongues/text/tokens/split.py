@@ -1,6 +1,6 @@
 """Which documents are held out, and which overlap with them and are left out."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
 import numpy as np
@@ -11,14 +11,18 @@ from tongues.text import TextSource
 from tongues.text.corpus import Corpus, Selection
 from tongues.text.overlap import overlapping
 from tongues.text.tokens.store import SplitSummary, read_manifest
-from tongues.text.tokens.words import few_groups_sentence, no_split_words
+from tongues.text.tokens.words import PREPARED, no_split_words
 
 _FEWEST_GROUPS = 10  # independent; of fewer an interval says little
 _STRATUM = 0.1  # share of a language's text from which a source or a length is represented
-_CLASS = 4  # a class of lengths is documents up to so many times longer
+_CLASS = 16  # a class of lengths is documents up to so many times longer; 4 drew too many
 _ENOUGH = 0.8  # share of the tokens wanted that must be left when overlapping documents are gone
 
-# Of `train`, `valid` and `overlap` (neither), by their numbers in the corpus, as they are written.
+_REPEATED = 0.5  # share of a file's held-out text that is in others, from which it is left out
+_FEWEST_REPEATED = 3  # of its documents, at least; chosen
+
+# Of `train` and `valid`, and `overlap` and `repeated` (neither), by their numbers in the corpus, as
+# they are written.
 Documents = Mapping[str, np.ndarray]
 
 
@@ -113,7 +117,8 @@ def split_documents(
     """
     order = np.lexsort((np.arange(corpus.count), corpus.numbers("exact")))
     order = order[corpus.lang[order] == corpus.languages.index(lang)]
-    left_out = _left_out(lang, corpus, selection, held_out)[order]
+    without, repeated = _left_out(lang, corpus, selection, held_out)
+    left_out = without[order]
     kept, inside = selection.reason[order] == 0, held_out[order] & ~left_out
     valid, train = order[kept & inside], order[kept & ~inside & ~left_out]
     limited = _limited(lang, train, corpus, sources, lengths)
@@ -123,11 +128,19 @@ def split_documents(
         groups = len(np.unique(selection.component[order[kept]]))
         why, hint = no_split_words(total, held, left, wanted, groups, int((~kept).sum()))
         raise UserError(why, where=f"text of {lang}", hint=hint)
-    return {"train": limited, "valid": valid, "overlap": order[kept & left_out]}
+    overlap = order[kept & left_out & ~repeated[order]]
+    return {
+        "train": limited,
+        "valid": valid,
+        "overlap": overlap,
+        "repeated": order[repeated[order]],
+    }
 
 
-def _left_out(lang: str, corpus: Corpus, selection: Selection, held_out: np.ndarray) -> np.ndarray:
-    """Documents that go because of text on the other side of the split.
+def _left_out(
+    lang: str, corpus: Corpus, selection: Selection, held_out: np.ndarray
+) -> tuple[np.ndarray, np.ndarray]:
+    """Documents that go because of text on the other side of the split, and of a file repeated.
 
     Of a held-out document and the training documents that overlap with it, the fewer bytes go;
     and training documents that are similar to held-out text that is frozen.
@@ -137,11 +150,34 @@ def _left_out(lang: str, corpus: Corpus, selection: Selection, held_out: np.ndar
     left_out = kept & ~held_out & frozen
     sizes = corpus.sizes
     pairs = overlapping(corpus, lang, held_out, kept & ~held_out & ~left_out)
+    repeated = _repeated(lang, corpus, pairs, held_out) & kept
+    pairs = pairs[~repeated[pairs].any(axis=1)]
+    left_out |= repeated
     held, index = np.unique(pairs[:, 0], return_inverse=True)
     goes = sizes[held] <= np.bincount(index, sizes[pairs[:, 1]], len(held))
     left_out[held[goes]] = True
     left_out[pairs[~goes[index], 1]] = True
-    return left_out
+    return left_out, repeated
+
+
+def _repeated(lang: str, corpus: Corpus, pairs: np.ndarray, held_out: np.ndarray) -> np.ndarray:
+    """The documents of the file whose text is in other files too, such as one of all articles.
+
+    Of its held-out text, half or more overlaps with training text of other files. Of two such
+    files, the one with fewer documents. pairs: of overlapping documents, held-out and not.
+    """
+    of_language = corpus.lang == corpus.languages.index(lang)
+    held = np.flatnonzero(of_language & held_out)
+    file, (own, other) = corpus.files_of(held), map(corpus.files_of, pairs.T)
+    inside = np.isin(held, pairs[own != other, 0])
+    names, of, counts = np.unique(file.astype(str), return_inverse=True, return_counts=True)
+    sizes = corpus.sizes[held]
+    share = np.bincount(of, sizes * inside, len(names)) / np.bincount(of, sizes, len(names))
+    found = names[(share >= _REPEATED) & (counts >= _FEWEST_REPEATED)]
+    if not len(found):
+        return np.zeros(corpus.count, dtype=bool)
+    files = corpus.files_of(np.arange(corpus.count))
+    return of_language & (files == min(found, key=lambda name: ((files == name).sum(), name)))
 
 
 def _limited(
@@ -187,11 +223,14 @@ def summarise_split(corpus: Corpus, selection: Selection, documents: Documents) 
         groups=len(np.unique(selection.component[documents["valid"]])),
         overlap={"documents": len(overlap), "bytes": int(sizes[overlap].sum())},
         sources=sources,
+        repeated="".join(corpus.files_of(documents["repeated"][:1])),
     )
 
 
-def few_groups(lang: str, split: SplitSummary) -> Caution | None:
-    """A caution where the held-out text of a language has too few groups."""
-    count = split["groups"]
-    few = count < _FEWEST_GROUPS
-    return Caution("few_groups", few_groups_sentence(lang, count)) if few else None
+def split_cautions(lang: str, split: SplitSummary) -> Iterator[Caution]:
+    """What to look at: too few groups in the held-out text, a file left out."""
+    if (count := split["groups"]) < _FEWEST_GROUPS:
+        few, more = PREPARED["one_group" if count == 1 else "few_groups"], PREPARED["split_more"]
+        yield Caution("few_groups", few.format(lang=lang, count=count, more=more))
+    if file := split.get("repeated"):
+        yield Caution("repeated_file", PREPARED["repeated_file"].format(lang=lang, file=file))

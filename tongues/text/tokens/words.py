@@ -11,14 +11,6 @@ from tongues.text.tokens.store import Counts, Split
 
 PREPARED: dict[str, str] = read_beside(__file__)
 
-# Of the line of a language, the parts that it has.
-_PARTS = (
-    "{lang}: {documents} documents",
-    "{train} tokens to train on",
-    "{valid} held out",
-    "{ratio:.2f} bytes per token",
-)
-
 
 def written_line(
     lang: str,
@@ -34,7 +26,7 @@ def written_line(
     """
     train, valid = counts["train"], counts["valid"]
     most = max(foreign, key=foreign.__getitem__, default="")
-    parts = [*_PARTS]
+    parts = [PREPARED[part] for part in ("documents", "train", "valid", "ratio")]
     if wanted is not None:
         parts[2] = PREPARED["more"]
     if foreign:
@@ -52,13 +44,6 @@ def written_line(
         most=most,
         part=foreign.get(most, 0.0),
         overlap=overlap,
-    )
-
-
-def few_groups_sentence(lang: str, count: int) -> str:
-    """That a language's held-out text has too few groups, and what to do."""
-    return (PREPARED["one_group"] if count == 1 else PREPARED["few_groups"]).format(
-        lang=lang, count=count, more=PREPARED["split_more"]
     )
 
 
