@@ -9,9 +9,7 @@ from tests.golden import cases, golden
 from tests.text.corpora import contents, quiet, recipe_of, text, text_of, write_rows
 from tongues.core.errors import UserError
 from tongues.core.files import read_json, write_json
-from tongues.core.pages import page_as_html
 from tongues.recipe import Recipe, TextRecipe, load_text_recipe
-from tongues.report.corpus import corpus_page
 from tongues.text import gather
 from tongues.text.tokens import check_tokens, prepare_tokens
 from tongues.text.tokens.store import corpus_of, tokens_of
@@ -105,14 +103,3 @@ def test_mistakes_in_text_alone_are_named(change: str) -> None:
     with pytest.raises(UserError) as caught:
         load_text_recipe(recipe)
     golden(f"refused-corpora/{change}", str(caught.value))
-
-
-def test_one_page_compares_the_tokenizers_of_a_corpus(
-    tmp_path: Path, files: dict[str, list[str]]
-) -> None:
-    del files["sw"]
-    for number in (400, 600):
-        prepare_tokens(named(f"bpe{number}", files, "web", number), tmp_path, quiet)
-    page = page_as_html(corpus_page(tmp_path / "corpus/web", print))
-    assert "bpe600</span>:</strong> on every language its tokens are the fewest" in page
-    assert page.count("<h2>Held-out text") == 1
