@@ -10,8 +10,8 @@ from langcodes import tag_is_valid
 from tongues.core.errors import Caution, UserError, nearest
 from tongues.core.files import path_text
 from tongues.core.roles import list_languages
-from tongues.evaluate import words
 from tongues.evaluate.tasks import ItemFault
+from tongues.evaluate.words import WORDS
 from tongues.experts.ensemble.lineage import Lineage
 from tongues.experts.heldout import scored_documents, unknown_cautions, unseen_documents
 from tongues.languages.catalogue import catalogue_tag
@@ -55,7 +55,7 @@ def read_texts(
         known = [lang for lang in selected if not unseen[lang].any()]
         for lang in known:
             what = "all that is held out now"
-            fault(ItemFault(path_text(tokens.path), f"`{lang}`", words.TRAINED_ON, what))
+            fault(ItemFault(path_text(tokens.path), f"`{lang}`", WORDS["trained_on"], what))
         selected = [lang for lang in selected if lang not in known]
         if not selected:
             named = list_languages(f"`{lang}`" for lang in known)
@@ -65,7 +65,7 @@ def read_texts(
         for lang in selected:
             if count := int((~unseen[lang]).sum()):
                 documents = {"count": count, "all": len(unseen[lang]), "language": lang}
-                say(words.DOCUMENTS_TRAINED_ON.format(**documents, why=words.TRAINED_ON))
+                say(WORDS["documents_trained_on"].format(**documents, why=WORDS["trained_on"]))
         for doubt in unknown_cautions(tokens, lineages, workspace):
             caution(doubt)
         return held_out_documents(tokens, unseen, selected, limit=limit)
@@ -80,14 +80,14 @@ def read_texts(
         if lang := file_language(name) or file_language(folder):  # sw.jsonl, or sw/bible.jsonl
             files.setdefault(lang, []).append(path)
             if lang not in (name, folder):
-                say(words.READ_AS.format(file=path.name, language=lang))
+                say(WORDS["read_as"].format(file=path.name, language=lang))
         else:
             passed.append(path.name)
-    hint = words.NAME_FILES
+    hint = WORDS["name_files"]
     if not files:
         raise UserError("no file is named for a language", where=source, hint=hint)
     if passed:
-        say(words.NOT_NAMED.format(source=source, files=", ".join(passed), hint=hint))
+        say(WORDS["not_named"].format(source=source, files=", ".join(passed), hint=hint))
     texts: dict[str, list[Document]] = {}
     for lang in _check_languages(source, tuple(files), languages):
         faults: list[Fault] = []

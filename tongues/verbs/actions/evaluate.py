@@ -8,13 +8,13 @@ from tongues.core.errors import Caution, UserError, nearest
 from tongues.core.extras import EXTRAS
 from tongues.core.launch import check_ranks, open_launcher
 from tongues.core.roles import list_languages
-from tongues.evaluate import words
 from tongues.evaluate.documents import read_texts
 from tongues.evaluate.evaluation import Evaluation
 from tongues.evaluate.harness import HARNESS, HarnessTask, harness_tasks
 from tongues.evaluate.kept import free_name, replaced
 from tongues.evaluate.losses import Policy
 from tongues.evaluate.tasks import TASKS, FewShotTask, ItemFault, read_fewshot_tasks
+from tongues.evaluate.words import WORDS
 from tongues.experts.ensemble.places import lineage_of, resolve_model, with_bases
 from tongues.recipe.base import readable_name
 from tongues.text import Document
@@ -69,7 +69,7 @@ def evaluate(asked: Evaluate) -> Evaluation:
     evaluation.write(folder)
     figures = EXTRAS["vl_convert"]
     if asked.page and not figures.is_installed:
-        voice.say(words.NO_PAGE.format(purpose=figures.purpose, install=figures.install))
+        voice.say(WORDS["no_page"].format(purpose=figures.purpose, install=figures.install))
     elif asked.page:
         write_page(evaluation_page(evaluation, name), evaluation_folder(workspace, name))
     return evaluation
@@ -119,7 +119,7 @@ def _read(asked: Evaluate, models: Sequence[str], voice: Voice) -> _Measured:
         voice.say(f"caution: {doubt}")
     for what in listed(asked.tasks):
         if what.startswith(HARNESS):
-            voice.say(words.LM_EVAL_READS.format(name=what.removeprefix(HARNESS)))
+            voice.say(WORDS["lm_eval_reads"].format(name=what.removeprefix(HARNESS)))
             found = harness_tasks(what, chosen, num_fewshot=asked.num_fewshot, limit=asked.limit)
             for own, by in found.items():
                 made.harness.setdefault(own, {}).update(by)
@@ -170,9 +170,9 @@ def _name(
     if name is None:
         name = free_name(workspace, models, scored)
         if name != "evaluation":
-            say(words.FREE_NAME.format(name=name))
+            say(WORDS["free_name"].format(name=name))
     elif lost := replaced(name, workspace, models, scored):
-        say(words.REPLACED.format(name=name, lost=list_languages(f"`{each}`" for each in lost)))
+        say(WORDS["replaced"].format(name=name, lost=list_languages(f"`{each}`" for each in lost)))
     return name
 
 
