@@ -10,6 +10,7 @@ from langcodes import tag_is_valid
 from tongues.core.errors import Caution, UserError, nearest
 from tongues.core.files import path_text
 from tongues.core.roles import list_languages
+from tongues.evaluate.sizing import ALL
 from tongues.evaluate.tasks import ItemFault
 from tongues.evaluate.words import WORDS
 from tongues.experts.ensemble.lineage import Lineage
@@ -20,7 +21,7 @@ from tongues.text import Document
 from tongues.text.reading import Fault, find_files, read_file
 from tongues.text.tokens import Tokens, load_tokenizer, open_tokens
 
-_ALL = 2**62  # tokens: more than any text has
+PART = "scored_in_part"
 _SPLITS = frozenset({"all", "dev", "new", "old", "test", "train", "val", "valid"})  # some are codes
 
 
@@ -30,6 +31,7 @@ def read_texts(
     *,
     languages: Sequence[str] | None = None,
     limit: int | None = None,
+    fitting: Callable[[int], int] = lambda languages: ALL,
     lineages: Iterable[Lineage] = (),
     fault: Callable[[ItemFault], None] = lambda fault: None,
     caution: Callable[[Caution], None] = lambda caution: None,
@@ -41,9 +43,10 @@ def read_texts(
     nothing was tuned on; or a file or folder of `<tag>.jsonl`, `<tag>.txt` or `<tag>.parquet`,
     packed or not.
     A row has `text` and may have `id` and `group`, which translations of one text share; in `.txt`
-    blank lines separate documents. limit: documents of a language. lineages: ensembles whose
-    training text is left out. fault: receives what is not scored: what is not a document, and
-    languages of which all held-out text is training text. caution: receives doubts about the rest.
+    blank lines separate documents. limit: documents of a language. fitting: how many prepared
+    tokens of each of so many languages. lineages: ensembles whose training text is left out.
+    fault: receives what is not scored: what is not a document, and languages of which all held-out
+    text is training text. caution: receives doubts about the rest.
     say: receives lines for users.
     """
     places = (workspace / "tokens" / source, workspace / source, Path(source))
@@ -68,7 +71,15 @@ def read_texts(
                 say(WORDS["documents_trained_on"].format(**documents, why=WORDS["trained_on"]))
         for doubt in unknown_cautions(tokens, lineages, workspace):
             caution(doubt)
-        return held_out_documents(tokens, unseen, selected, limit=limit)
+        most = fitting(len(selected))
+        found = held_out_documents(tokens, unseen, selected, tokens=most, limit=limit)
+        for lang in selected if limit is None else ():
+            shard = tokens.shard(lang, "valid")
+            every = len(scored_documents(shard.bounds, ALL, unseen[lang]))
+            if (count := len(scored_documents(shard.bounds, most, unseen[lang]))) < every:
+                line = WORDS["sized"].format(language=lang, count=count, all=every)
+                caution(Caution(PART, line))
+        return found
     if not Path(source).exists():
         names = [file.parent.name for file in (workspace / "tokens").glob("*/tokens.json")]
         what = f"there are no prepared tokens, no file and no folder `{source}`"
@@ -142,7 +153,7 @@ def held_out_documents(
     unseen: Mapping[str, np.ndarray],
     languages: Sequence[str] | None = None,
     *,
-    tokens: int = _ALL,
+    tokens: int = ALL,
     limit: int | None = None,
 ) -> dict[str, list[Document]]:
     """The first half of what a preparation held out, as text.

@@ -5,13 +5,13 @@ from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import KW_ONLY, replace
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
 import click
 
 from tongues.core.errors import Stopped
 from tongues.core.terminal import echo
-from tongues.verbs.options import AS_JSON, COUNT, DTYPES, FOLDER, OUT, PATH
+from tongues.verbs.options import AS_JSON, COUNT, COUNT_OR_ALL, DTYPES, FOLDER, OUT, PATH
 from tongues.verbs.settings import Verb, argument, command, function, option, settings
 from tongues.verbs.shared import Dtype, Launched, Placed, Quietly, Shared, in_workspace
 
@@ -56,7 +56,11 @@ class Evaluate(Placed, Shared, Launched, Quietly, Verb["Evaluation"]):
     languages: str | Sequence[str] | None = option(
         "Languages of texts and tasks (all).", metavar="A,B,…", default=None
     )
-    limit: int | None = option("Items and documents per language.", COUNT, default=None)
+    limit: int | Literal["all"] | None = option(
+        "Items and documents per language, or all (held-out text: as much as fits the run).",
+        COUNT_OR_ALL,
+        default=None,
+    )
     num_fewshot: int | None = option(
         "Examples before an item (0, or the number of lm-eval's task).",
         click.IntRange(0),
@@ -98,7 +102,7 @@ def _evaluate(asked: Evaluate, *, compare: bool, as_json: bool) -> None:
     page = evaluation_folder(workspace, made.name) / "index.html"
     if page.exists():
         echo(page)
-    hint(step_of_evaluation(made, workspace).command)
+    hint(step_of_evaluation(made, workspace).line)
 
 
 @settings

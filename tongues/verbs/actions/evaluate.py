@@ -2,21 +2,25 @@
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 
 from tongues.core.errors import Caution, UserError, nearest
 from tongues.core.extras import EXTRAS
+from tongues.core.files import remove_directory
 from tongues.core.launch import check_ranks, open_launcher
 from tongues.core.roles import list_languages
-from tongues.evaluate.documents import read_texts
-from tongues.evaluate.evaluation import Evaluation
+from tongues.evaluate.documents import PART, read_texts
+from tongues.evaluate.evaluation import SCORES, Evaluation
 from tongues.evaluate.harness import HARNESS, HarnessTask, harness_tasks
 from tongues.evaluate.kept import free_name, replaced
 from tongues.evaluate.losses import Policy
+from tongues.evaluate.sizing import Texts, early_parts, fitting_tokens
 from tongues.evaluate.tasks import TASKS, FewShotTask, ItemFault, read_fewshot_tasks
 from tongues.evaluate.words import WORDS
 from tongues.experts.ensemble.places import lineage_of, resolve_model, with_bases
 from tongues.recipe.base import readable_name
+from tongues.runs.record import Run, read_run
 from tongues.text import Document
 from tongues.use.serve.text_process import TextProcess
 from tongues.verbs.models import Evaluate
@@ -32,12 +36,13 @@ def evaluate(asked: Evaluate) -> Evaluation:
     named = listed(asked.models)
     everyone = with_bases(named, workspace)
     check_ranks(asked.launcher, asked.ranks)
-    measured = _read(asked, everyone, voice)
+    measured = _read(asked, everyone, _runs_of(named, workspace), voice)
     _probe_tokenizers(everyone, workspace)
-    from tongues.core.pages import write_page
+    from tongues.core.pages import as_text, write_page
     from tongues.evaluate import runner  # with torch: what is refused above needs no model
     from tongues.evaluate.outcome import build_evaluation
-    from tongues.report.evaluation.view import evaluation_page
+    from tongues.models.placement import choose_placement
+    from tongues.report.evaluation.view import evaluation_page, score_blocks
 
     spec = runner.EvalSpec(
         measured.texts,
@@ -63,16 +68,48 @@ def evaluate(asked: Evaluate) -> Evaluation:
             tell=voice.say,
             **placed,
         )
+    stored = sum(file.stat().st_size for name in everyone for file in _weights(name, workspace))
+    kind = choose_placement(asked.device, asked.dtype).devices[0].type
+    kept = (folder / SCORES).exists()
+    for share, texts in early_parts(measured.texts, stored, kind):
+        part, place = replace(spec, texts=texts, tasks={}, harness={}), folder / "early"
+        with voice.progress(f"{name}, {share:.1%} of the text") as show:
+            results = runner.evaluate(everyone, part, workspace, place, watch=show, **placed)
+        so_far = replace(build_evaluation(results, named), name=name, limit=_most(texts))
+        voice.say(WORDS["early"].format(share=share))
+        voice.say(as_text(score_blocks(so_far)))
+        if not kept:  # an interruption leaves it
+            so_far.write(folder)
     with voice.progress(name) as show:
         results = runner.evaluate(everyone, spec, workspace, folder, watch=show, **placed)
-    evaluation = replace(build_evaluation(results, named), name=name, limit=asked.limit)
+    limit = measured.limit or _limit(asked)
+    evaluation = replace(build_evaluation(results, named), name=name, limit=limit)
     evaluation.write(folder)
+    remove_directory(folder / "early")
     figures = EXTRAS["vl_convert"]
     if asked.page and not figures.is_installed:
         voice.say(WORDS["no_page"].format(purpose=figures.purpose, install=figures.install))
     elif asked.page:
         write_page(evaluation_page(evaluation, name), evaluation_folder(workspace, name))
     return evaluation
+
+
+def _runs_of(models: Sequence[str], workspace: Path) -> list[Run]:
+    """The runs that an evaluation is sized to, when one of them is no ensemble."""
+    places = [resolve_model(name, workspace)[:2] for name in models]
+    runs = [read_run(folder) for kind, folder in places if kind == "run"]
+    return [] if any(kind == "ensemble" for kind, _ in places) else runs
+
+
+def _weights(name: str, workspace: Path) -> list[Path]:
+    """The files with the weights of a model."""
+    place = resolve_model(name, workspace)[1]
+    return [*(place / "model" if (place / "model").is_dir() else place).rglob("*.safetensors")]
+
+
+def _most(texts: Texts) -> int:
+    """The number of documents of the language that has most."""
+    return max(len(documents) for by in texts.values() for documents in by.values())
 
 
 def _check_words(asked: Evaluate) -> None:
@@ -102,25 +139,34 @@ class _Measured:
     cautions: dict[str, list[Caution]]
 
     @property
+    def limit(self) -> int | None:
+        """Documents of a language that were chosen by the size of the runs; None: all."""
+        codes = {doubt.code for doubts in self.cautions.values() for doubt in doubts}
+        return _most(self.texts) if PART in codes else None
+
+    @property
     def names(self) -> list[tuple[str, str]]:
         """The name and the language of each text and task."""
         each = (self.texts, self.tasks, self.harness)
         return [(what, lang) for one in each for what, by in one.items() for lang in by]
 
 
-def _read(asked: Evaluate, models: Sequence[str], voice: Voice) -> _Measured:
-    """The texts and tasks that were asked for."""
+def _read(asked: Evaluate, models: Sequence[str], runs: Sequence[Run], voice: Voice) -> _Measured:
+    """The texts and tasks that were asked for; text that the runs read is sized to them."""
     chosen = None if asked.languages is None else _languages(asked.languages, "--languages")
     made = _Measured({}, {}, {}, [], {})
     for what in listed(asked.text):
         doubts = made.cautions.setdefault(what, [])
-        made.texts[what] = _documents(what, models, asked, chosen, made.faults, doubts, voice.say)
+        fitting = partial(fitting_tokens, () if asked.limit else runs, len(models))
+        made.texts[what] = _documents(
+            what, models, asked, chosen, fitting, made.faults, doubts, voice.say
+        )
     for doubt in dict.fromkeys(doubt for doubts in made.cautions.values() for doubt in doubts):
         voice.say(f"caution: {doubt}")
     for what in listed(asked.tasks):
         if what.startswith(HARNESS):
             voice.say(WORDS["lm_eval_reads"].format(name=what.removeprefix(HARNESS)))
-            found = harness_tasks(what, chosen, num_fewshot=asked.num_fewshot, limit=asked.limit)
+            found = harness_tasks(what, chosen, num_fewshot=asked.num_fewshot, limit=_limit(asked))
             for own, by in found.items():
                 made.harness.setdefault(own, {}).update(by)
         else:
@@ -151,7 +197,7 @@ def _own_task(
         what,
         languages,
         str(asked.data),
-        limit=asked.limit,
+        limit=_limit(asked),
         num_fewshot=asked.num_fewshot or 0,
         fewshot_seeds=_FEWSHOT_SEEDS if asked.num_fewshot else 1,
         fewshot_language=asked.fewshot_language,
@@ -193,6 +239,7 @@ def _documents(
     models: Sequence[str],
     asked: Evaluate,
     languages: Sequence[str] | None,
+    fitting: Callable[[int], int],
     faults: list[ItemFault],
     doubts: list[Caution],
     say: Callable[[str], None],
@@ -201,8 +248,14 @@ def _documents(
     if text.partition(":")[0] in TASKS.names() and not Path(text).exists():
         raise UserError(f"`{text}` is a task", where="--text", hint=f"use `--tasks {text}`")
     lineages = [lineage_of(model, workspace) for model in models]
-    about = {"languages": languages, "limit": asked.limit, "lineages": lineages}
-    return read_texts(text, workspace, **about, fault=faults.append, caution=doubts.append, say=say)
+    about = {"languages": languages, "limit": _limit(asked), "lineages": lineages, "say": say}
+    about |= {"fitting": fitting, "fault": faults.append, "caution": doubts.append}
+    return read_texts(text, workspace, **about)
+
+
+def _limit(asked: Evaluate) -> int | None:
+    """The number that `--limit` names."""
+    return None if asked.limit == "all" else asked.limit
 
 
 def _languages(words: str | Sequence[str], where: str) -> list[str]:
