@@ -28,6 +28,7 @@ ORDER = (
     "core.hardware",
     "core.cores",
     "core.files",
+    "core.foreign",
     "core.hub",
     "core.pages",
     "core.terminal",

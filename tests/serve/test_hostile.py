@@ -20,10 +20,10 @@ import tongues
 from tests.serve.serving import RULES, serving
 from tests.serve.test_requests import until
 from tongues.core.errors import UserError
+from tongues.core.foreign.process import TextProcess
 from tongues.core.hardware import this_machine
 from tongues.experts.ensemble.model import Model, open_model
 from tongues.use.serve.opening import open_served, probe_step
-from tongues.use.serve.text_process import TextProcess
 
 LOOP = "{% for i in range(99999) %}{% for j in range(99999) %}{% endfor %}{% endfor %}x"
 LARGE = "{{ 'a' * 4000000000 }}"
@@ -99,7 +99,7 @@ FAULTY: dict[str, tuple[Callable[[Path], object], str]] = {
     "nested": (lambda folder: config_of(folder, text_config=5), "cannot be opened"),
     "activation": (lambda folder: config_of(folder, hidden_act="os.system"), "os.system"),
     "kernels": (lambda folder: config_of(folder, attn_implementation="a/b"), "code of the hub"),
-    "zeros": (lambda folder: os.truncate(folder / "config.json", 10**9), "is not a configuration"),
+    "zeros": (lambda folder: os.truncate(folder / "config.json", 10**9), "is not what its name says"),
     "too large": (lambda folder: enlarge(folder), "of memory in float32"),
 }
 HOSTILE: dict[str, tuple[Callable[[Path], object], str]] = {

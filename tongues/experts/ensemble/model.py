@@ -11,6 +11,7 @@ from tokenizers import Tokenizer
 
 from tongues.core.errors import UserError
 from tongues.core.files import fingerprint
+from tongues.core.foreign.folder import check_folder, rules_of
 from tongues.experts.ensemble.caches import kept_bytes
 from tongues.experts.ensemble.ensemble import (
     Ensemble,
@@ -99,6 +100,8 @@ class Model:
 
     def encode(self, text: str) -> np.ndarray:
         """The token ids of a text, without `first`; names of special tokens are text as any."""
+        if rules := rules_of(self.ensemble.tokenizer / "tokenizer.json"):
+            return rules.encode(text)
         ids = self.tokenizer.encode(text, add_special_tokens=False).ids
         return np.array(ids, dtype=np.int64)
 
@@ -180,6 +183,7 @@ def open_models(
     models = []
     for name in names:
         kind, folder, plain, way = resolve_model(name, workspace)
+        check_folder(model_folder(folder))
         try:
             if folder not in ensembles and kind == "ensemble":
                 ensembles[folder] = open_ensemble(

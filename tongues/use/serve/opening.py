@@ -9,12 +9,12 @@ import numpy as np
 import torch
 
 from tongues.core.errors import UserError
+from tongues.core.foreign.process import TextProcess
 from tongues.experts.ensemble.caches import TokenSequence
 from tongues.experts.ensemble.lineage import expert_folder, read_lineage
 from tongues.experts.ensemble.model import Model, open_model
 from tongues.experts.ensemble.places import resolve_model
 from tongues.train.base import model_folder
-from tongues.use.serve.text_process import TextProcess
 
 Rules = dict[Path, TextProcess]  # by the resolved folders of tokenizers
 

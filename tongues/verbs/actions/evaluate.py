@@ -22,7 +22,6 @@ from tongues.experts.ensemble.places import lineage_of, resolve_model, with_base
 from tongues.recipe.base import readable_name
 from tongues.runs.record import Run, read_run
 from tongues.text import Document
-from tongues.use.serve.text_process import TextProcess
 from tongues.verbs.models import Evaluate
 from tongues.verbs.shared import Voice, evaluation_folder, listed, memory_bytes
 
@@ -37,7 +36,6 @@ def evaluate(asked: Evaluate) -> Evaluation:
     everyone = with_bases(named, workspace)
     check_ranks(asked.launcher, asked.ranks)
     measured = _read(asked, everyone, _runs_of(named, workspace), voice)
-    _probe_tokenizers(everyone, workspace)
     from tongues.core.pages import as_text, write_page
     from tongues.evaluate import runner  # with torch: what is refused above needs no model
     from tongues.evaluate.outcome import build_evaluation
@@ -220,18 +218,6 @@ def _name(
     elif lost := replaced(name, workspace, models, scored):
         say(WORDS["replaced"].format(name=name, lost=list_languages(f"`{each}`" for each in lost)))
     return name
-
-
-def _probe_tokenizers(models: Sequence[str], workspace: Path) -> None:
-    """Refuse a folder from elsewhere whose tokenizer would hold up or end this process."""
-    for name in models:
-        kind, folder, _, _ = resolve_model(name, workspace)
-        if kind == "folder":
-            rules = TextProcess(folder)
-            try:
-                rules.probe(chat=False)
-            finally:
-                rules.close()
 
 
 def _documents(
