@@ -99,7 +99,10 @@ FAULTY: dict[str, tuple[Callable[[Path], object], str]] = {
     "nested": (lambda folder: config_of(folder, text_config=5), "cannot be opened"),
     "activation": (lambda folder: config_of(folder, hidden_act="os.system"), "os.system"),
     "kernels": (lambda folder: config_of(folder, attn_implementation="a/b"), "code of the hub"),
-    "zeros": (lambda folder: os.truncate(folder / "config.json", 10**9), "is not what its name says"),
+    "zeros": (
+        lambda folder: os.truncate(folder / "config.json", 10**9),
+        "is not what its name says",
+    ),
     "too large": (lambda folder: enlarge(folder), "of memory in float32"),
 }
 HOSTILE: dict[str, tuple[Callable[[Path], object], str]] = {

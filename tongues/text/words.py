@@ -21,21 +21,6 @@ from tongues.text.summary import (
 _SAID: dict[str, Any] = read_beside(__file__)
 
 _DROPPED = ("only documents in {} are dropped", "none is dropped")  # of an unknown language
-# By why nothing is kept of a language: what is so, and what to do.
-_NOTHING = {
-    "no_document": ("its sources hold no document", "name others"),
-    "dropped": ("all of its documents are dropped ({dropped})", "see `tongues report {corpus}`"),
-    "dropped_by_key": (
-        "all of its documents are dropped ({dropped})",
-        "see `tongues report {corpus}`; "
-        "`text.clean: {{languages: {{{lang}: {{{key}: off}}}}}}` keeps them",
-    ),
-    "empty": ("`{source}` is empty", "give it text, or leave it out"),
-    "unreadable": (
-        "no document could be read; the first place is {source}, {place}: {reason}",
-        "{reason}: {sample:.120}",
-    ),
-}
 
 
 def selection_lines(summary: CorpusSummary) -> Iterator[str]:
@@ -94,7 +79,7 @@ def nothing_kept_words(
     fault: the first place that could not be read, if that is why.
     """
     values = {"lang": lang, **fault, **named}
-    what, hint = (words.format(**values) for words in _NOTHING[why])
+    what, hint = (words.format(**values) for words in _SAID["nothing"][why])
     return what, "; ".join([hint, *_what_helps(lang, [fault] if fault else [])])
 
 

@@ -7,7 +7,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
-from tongues.core.errors import UserError
+from tongues.core.errors import UserError, code_text
 from tongues.core.files import read_json
 from tongues.core.pages import CARD, Items, Table, as_markdown
 from tongues.core.pages.blocks import Block, Paragraph
@@ -224,7 +224,8 @@ def _sources(lang: str, text: Mapping[str, Any]) -> Iterator[str]:
     if lang in text["files"]:
         paths = text["files"][lang]["paths"]
         more = f" and {len(paths) - _PATHS} more" if len(paths) > _PATHS else ""
-        yield f"files {', '.join(f'`{Path(path).name}`' for path in paths[:_PATHS])}{more}"
+        names = ", ".join(f"`{code_text(Path(path).name)}`" for path in paths[:_PATHS])
+        yield f"files {names}{more}"
     if lang in text["hub"]:
         hub = text["hub"][lang]
         subset = f", subset `{hub['subset']}`" if hub["subset"] else ""

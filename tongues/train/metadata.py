@@ -12,6 +12,7 @@ from langcodes import tag_is_valid
 from ruamel.yaml import YAML
 from ruamel.yaml.error import YAMLError
 
+from tongues.core.errors import code_text
 from tongues.core.estimate import Estimate
 from tongues.core.files import read_json
 from tongues.core.hub import is_hub_id, local
@@ -157,7 +158,8 @@ def base_label(model: str, workspace: Path) -> str:
     if (workspace / "runs" / model / "run.json").is_file():
         return model
     parts = [part for part in Path(model).parts if part != "model"]
-    return hub_name(model, workspace) or (parts[-1] if Path(model).exists() else _shown(model))
+    there = Path(model).exists()
+    return code_text(hub_name(model, workspace) or (parts[-1] if there else _shown(model)))
 
 
 def without_paths(value: Any) -> Any:

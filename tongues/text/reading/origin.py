@@ -4,6 +4,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any, Literal, TypeAlias
 
+from tongues.core.beside import read_beside
 from tongues.core.files import fingerprint
 from tongues.recipe import Columns
 from tongues.text.document import Document
@@ -15,20 +16,7 @@ _SAMPLE = 200  # characters of a fault; chosen: a line of a terminal or two
 _File = Literal["archive cut off", "archive damaged", "cut off", "damaged", "unreadable"]
 _Content = Literal["bad encoding", "bad name", "empty", "no text", "not JSON", "NUL bytes"]
 Reason = Literal[_File, _Content, "too long"]
-REASONS: Mapping[str, str] = {
-    "archive cut off": "the archive ends early; what came before is read",
-    "archive damaged": "the archive cannot be unpacked any further",
-    "bad encoding": "not UTF-8, or half a surrogate pair",
-    "bad name": "its id or group is neither text nor a number",
-    "cut off": "the last line, half written",
-    "damaged": "a part of the file that cannot be read",
-    "empty": "nothing but white space",
-    "no text": "no text column, or something else in it",
-    "not JSON": "a line that is not JSON",
-    "NUL bytes": "binary data, or a hole that a crash left",
-    "too long": "longer than a document can be",
-    "unreadable": "the file cannot be opened or read on",
-}
+REASONS: Mapping[str, str] = read_beside(__file__, "reasons.toml")
 
 State: TypeAlias = dict[str, Any]  # small JSON: where to resume after an item
 Row: TypeAlias = Mapping[str, Any]
