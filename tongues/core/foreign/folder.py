@@ -30,7 +30,9 @@ def check_folder(folder: Path) -> None:
     except OSError as error:
         raise UserError(f"cannot be read ({error.strerror})", where=str(folder)) from None
     for file, status in files:
-        if not stat.S_ISREG(status.st_mode) and not stat.S_ISDIR(status.st_mode):
+        if stat.S_ISDIR(status.st_mode):
+            continue
+        if not stat.S_ISREG(status.st_mode):
             raise UserError("is not a regular file", where=str(file), hint=_ELSEWHERE)
         most = _LARGEST.get(file.name, _LARGEST[""])
         if file.suffix in _SETTINGS and status.st_size > most:
@@ -44,6 +46,8 @@ def check_folder(folder: Path) -> None:
 def _check_depth(file: Path, changed: int) -> None:
     try:
         json.loads(file.read_bytes())
+    except OSError as error:
+        raise UserError(f"cannot be read ({error.strerror})", where=str(file)) from None
     except RecursionError:
         raise UserError("is nested too deep", where=str(file), hint=_ELSEWHERE) from None
     except ValueError:  # whoever needs it says what is wrong with it
