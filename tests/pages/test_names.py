@@ -75,7 +75,7 @@ def test_a_table_only_shows_names(capsys: pytest.CaptureFixture[str]) -> None:
 def page_of(name: str, folder: Path) -> Path:
     rows = [{"language": name, "value": 1.0}]
     data = alt.Data(values=rows)
-    panel = alt.layer(alt.Chart(data).mark_bar().encode(x="value:Q", y="language:N"))
+    panel: Any = alt.Chart(data).mark_bar().encode(x="value:Q", y="language:N")
     blocks = [
         Paragraph(f"`{name}`"),
         Items([name]),

@@ -90,13 +90,13 @@ def empty_vocabulary(folder: Path) -> None:
 FAULTY: dict[str, tuple[Callable[[Path], object], str]] = {
     "nan": (lambda folder: lose(folder, "embed_in", torch.nan), "holds NaN"),
     "infinite": (lambda folder: lose(folder, "mlp", torch.inf), "holds NaN or infinite"),
-    "vocabulary": (lambda folder: config_of(folder, vocab_size=100), "embed"),
+    "vocabulary": (lambda folder: config_of(folder, vocab_size=100), "embed|predicts 100"),
     "narrow": (lambda folder: narrow(folder, 100), "cannot predict|predicts 100 tokens"),
     "wide": (lambda folder: config_of(folder, intermediate_size=10**9), "cannot predict|mlp"),
     "layers": (lambda folder: config_of(folder, num_hidden_layers=10**9), "names 1,000,000,000"),
     "heads": (lambda folder: config_of(folder, num_attention_heads=7), "."),
     "context": (lambda folder: config_of(folder, max_position_embeddings=-3), "sees -3 tokens"),
-    "nested": (lambda folder: config_of(folder, text_config=5), "cannot be opened"),
+    "nested": (lambda folder: config_of(folder, text_config=5), "holds no keys"),
     "activation": (lambda folder: config_of(folder, hidden_act="os.system"), "os.system"),
     "kernels": (lambda folder: config_of(folder, attn_implementation="a/b"), "code of the hub"),
     "zeros": (

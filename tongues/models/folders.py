@@ -37,6 +37,13 @@ def read_config(folder: Path) -> dict[str, Any]:
         raise UserError(what, where=where) from None
     if not isinstance(config, dict) or not isinstance(config.get("model_type"), str):
         raise UserError("cannot be loaded: config.json names no `model_type`", where=where)
+    text = config.get("text_config", config)
+    if not isinstance(text, dict):
+        raise UserError("cannot be loaded: its `text_config` holds no keys", where=where)
+    positions = text.get("max_position_embeddings")
+    if isinstance(positions, int) and positions < 2:
+        what = f"sees {positions} tokens by its settings, and so cannot continue any"
+        raise UserError(what, where=where, hint="take the model from another place")
     if "auto_map" in config:
         hint = (
             f"if transformers has `{config['model_type']}` itself, delete `auto_map` from its "

@@ -4,6 +4,8 @@ import json
 import os
 import re
 import stat
+from collections.abc import Iterator
+from contextlib import contextmanager
 from functools import cache
 from pathlib import Path
 
@@ -21,6 +23,17 @@ _USUAL = [
     b'"Regex":%s' % json.dumps(line, ensure_ascii=False).encode()
     for line in read_beside(__file__, "expressions.toml")["usual"]
 ]
+
+
+@contextmanager
+def foreign(name: str) -> Iterator[None]:
+    """What a library raises on a folder that it does not expect, as a UserError about it."""
+    try:
+        yield
+    except UserError:
+        raise
+    except Exception as error:
+        raise UserError(f"cannot be opened ({error!r})", where=name, hint=_ELSEWHERE) from None
 
 
 def check_folder(folder: Path) -> None:
