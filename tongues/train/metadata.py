@@ -175,8 +175,8 @@ def quantized_base(model: str | None, workspace: Path) -> str:
     if not isinstance(how, str):
         return ""
     name = hub_name(model, workspace)
-    of = f"`{code_text(name)}`" if name else "its publisher's weights"
-    return f"Its base was made from {of} in {code_text(how)}, and lost something by it."
+    of = f"`{code_text(name)}`" if name else "model"
+    return f"Its base is a quantized {of}: {code_text(how)}."
 
 
 def without_paths(value: Any) -> Any:
