@@ -34,6 +34,9 @@ def evaluate(asked: Evaluate) -> Evaluation:
     _check_words(asked)
     named = listed(asked.models)
     everyone = with_bases(named, workspace)
+    if not (asked.text or asked.tasks):
+        hint = "name `--text tokens/NAME` for losses, or `--tasks xcopa --data FOLDER`"
+        raise UserError("nothing to evaluate on", hint=hint)
     check_ranks(asked.launcher, asked.ranks)
     measured = _read(asked, everyone, _runs_of(named, workspace), voice)
     from tongues.core.pages import as_text, write_page
@@ -111,7 +114,7 @@ def _most(texts: Texts) -> int:
 
 
 def _check_words(asked: Evaluate) -> None:
-    """Refuse a name that no folder can have, empty words, and nothing to evaluate on."""
+    """Refuse a name that no folder can have, and empty words."""
     try:
         readable_name(asked.name or "evaluation")
     except ValueError as error:
@@ -121,9 +124,6 @@ def _check_words(asked: Evaluate) -> None:
     for name, values in given.items():
         if not all(listed(values)):
             raise UserError("names nothing", where=name, hint="is a shell's variable empty?")
-    if not (asked.text or asked.tasks):
-        hint = "name `--text tokens/NAME` for losses, or `--tasks xcopa --data FOLDER`"
-        raise UserError("nothing to evaluate on", hint=hint)
 
 
 @dataclass(frozen=True, slots=True)
