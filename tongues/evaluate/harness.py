@@ -10,6 +10,7 @@ it. The mean of such values has the variance that a paired bootstrap of the bloc
 import importlib
 import logging
 import math
+import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, is_dataclass
@@ -21,13 +22,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from langcodes import tag_is_valid
 
 from tongues.core.beside import read_beside
 from tongues.core.errors import UserError, nearest
 from tongues.core.extras import require
 from tongues.core.files import file_hash, fingerprint
 from tongues.core.hub import why_silent
-from tongues.evaluate.harness_names import name_and_language
 from tongues.evaluate.words import WORDS
 from tongues.languages.catalogue import catalogue_tag
 
@@ -114,6 +115,16 @@ def harness_tasks(
         there = ", ".join(sorted({name_and_language(task)[1] for task in loaded}))
         raise UserError("has none of these languages", where=words, hint=f"there are {there}")
     return by_name
+
+
+def name_and_language(task: str) -> tuple[str, str]:
+    """A task's name without its language, as of `xcopa_sw` or `belebele_swh_Latn`, and its tag."""
+    for pattern in _FIELDS["names"]:
+        match = re.fullmatch(pattern, task)
+        code = match and _FIELDS["codes"].get(match["code"], match["code"])
+        if match and code and tag_is_valid(code):
+            return match["name"] + (match.groupdict().get("rest") or ""), catalogue_tag(code)
+    return task, "und"
 
 
 def _content(task: Any, limit: int | None, num_fewshot: int | None) -> str:

@@ -18,7 +18,6 @@ _PICKLED = ("*.bin", "*.pt", "*.pth", "*.ckpt", "*.pkl")
 # and sound are prepared, and the terms under which it may be passed on.
 _OTHERS = ("generation_config.json", "*processor_config.json", "LICENSE*", "NOTICE*")
 _OTHERS += ("USE_POLICY*",)
-_LARGEST = 2**24  # bytes of a config.json; chosen: none has more than some hundred thousand
 
 
 def read_config(folder: Path) -> dict[str, Any]:
@@ -27,9 +26,6 @@ def read_config(folder: Path) -> dict[str, Any]:
     if not file.is_file():
         hint = "name a folder with config.json, the weights and tokenizer.json; of a run, `model`"
         raise UserError("holds no Hugging Face model (no config.json)", where=where, hint=hint)
-    if file.stat().st_size > _LARGEST:
-        what = f"is not a configuration: it has {file.stat().st_size:,} bytes"
-        raise UserError(what, where=str(file), hint="copy it again from where it came")
     try:
         config = json.loads(file.read_text(encoding="utf-8"))
     except (OSError, ValueError) as error:

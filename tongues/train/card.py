@@ -7,6 +7,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
+from tongues.core.beside import read_beside
 from tongues.core.errors import UserError, code_text
 from tongues.core.files import read_json
 from tongues.core.pages import CARD, Items, Table, as_markdown
@@ -27,6 +28,7 @@ from tongues.train.metadata import (
     without_paths,
 )
 
+_PARTS: dict[str, str] = read_beside(__file__, "card.toml")
 DATA = "## Data"
 _PATHS = 5  # of a language's files, named
 _INSIDE = 0.01  # share of another language in a language's text that is worth a word
@@ -53,46 +55,27 @@ def write_card(directory: Path, record: Run, workspace: Path) -> None:
         roles.append(f"- replay of base languages: {replay or 'none'}")
     licence = licence_of(first_base(record.base_model, workspace))
     base_model, datasets = hub_name(record.base_model, workspace), _datasets(record, workspace)
-    card = f"""{front_matter(record.languages, base_model, licence, datasets)}
-# {record.run}
-
-A decoder of family `{record.family}` and shape {record.shape}: {params["total"]:,}
-parameters, {params["non_embedding"]:,} of them outside the embeddings.
-{how}
-
-{chr(10).join(roles)}
-
-{usage()}
-## Licence
-
-{licence.sentence}
-
-## Recipe
-
-By {versions}:
-
-```json
-{json.dumps(without_paths(record.settings), indent=1, ensure_ascii=False)}
-```
-
-{data_section(record, workspace)}"""
+    card = _PARTS["card"].format(
+        head=front_matter(record.languages, base_model, licence, datasets),
+        run=record.run,
+        family=record.family,
+        shape=record.shape,
+        total=params["total"],
+        outside=params["non_embedding"],
+        how=how,
+        roles="\n".join(roles),
+        usage=usage(),
+        licence=licence.sentence,
+        versions=versions,
+        settings=json.dumps(without_paths(record.settings), indent=1, ensure_ascii=False),
+        data=data_section(record, workspace),
+    )
     (directory / CARD).write_text(card, encoding="utf-8")
 
 
 def usage() -> str:
     """How a folder is used, as Markdown."""
-    return """## Use
-
-```python
-from transformers import AutoModelForCausalLM, AutoTokenizer
-
-name = "."  # this folder, or its name on the hub
-model = AutoModelForCausalLM.from_pretrained(name)
-tokenizer = AutoTokenizer.from_pretrained(name)
-prompt = tokenizer("…", return_tensors="pt", return_token_type_ids=False)
-print(tokenizer.decode(model.generate(**prompt, max_new_tokens=64)[0]))
-```
-"""
+    return _PARTS["usage"]
 
 
 def add_sections(directory: Path, *sections: str, scores: Sequence[ScoredText] = ()) -> None:

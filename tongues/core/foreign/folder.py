@@ -36,7 +36,7 @@ def foreign(name: str) -> Iterator[None]:
         raise UserError(f"cannot be opened ({error!r})", where=name, hint=_ELSEWHERE) from None
 
 
-def check_folder(folder: Path) -> None:
+def check_foreign(folder: Path) -> None:
     """Refuse pipes, devices, and settings that are too large or nested too deep to be any."""
     try:
         files = [(file, file.stat()) for file in sorted(folder.iterdir()) if file.exists()]
@@ -73,7 +73,7 @@ def check_rules(tokenizer: Path) -> None:
     One with anything but usual rules is tried in a process with limits, once.
     """
     file = tokenizer / "tokenizer.json" if tokenizer.is_dir() else tokenizer
-    check_folder(file.parent)
+    check_foreign(file.parent)
     if file.is_file():
         rules_of(file)
 

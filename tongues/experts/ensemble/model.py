@@ -11,7 +11,7 @@ from tokenizers import Tokenizer
 
 from tongues.core.errors import UserError
 from tongues.core.files import fingerprint
-from tongues.core.foreign.folder import check_folder, foreign, rules_of
+from tongues.core.foreign.folder import check_foreign, foreign, rules_of
 from tongues.experts.ensemble.caches import kept_bytes
 from tongues.experts.ensemble.ensemble import (
     Ensemble,
@@ -183,7 +183,7 @@ def open_models(
     models = []
     for name in names:
         kind, folder, plain, way = resolve_model(name, workspace)
-        check_folder(model_folder(folder))
+        check_foreign(model_folder(folder))
         with foreign(name):
             if folder not in ensembles and kind == "ensemble":
                 ensembles[folder] = open_ensemble(

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-from tongues.core.foreign.folder import check_folder, foreign
+from tongues.core.foreign.folder import check_foreign, foreign
 from tongues.core.frames import text_table
 from tongues.core.pages import Table, as_markdown
 from tongues.core.ranks import Say
@@ -48,7 +48,7 @@ def add_chat(
     weight: of what tuning changed in the base; None: chosen among 0.25, 0.5, 0.75 and 1. texts:
     held out, of the target languages.
     """
-    check_folder(instruct)
+    check_foreign(instruct)
     with ExitStack() as opened:
         with foreign(str(instruct)):
             adopted = adopt_tokens(folder, instruct)

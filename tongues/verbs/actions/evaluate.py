@@ -18,10 +18,11 @@ from tongues.evaluate.losses import Policy
 from tongues.evaluate.sizing import Texts, early_parts, fitting_tokens
 from tongues.evaluate.tasks import TASKS, FewShotTask, ItemFault, read_fewshot_tasks
 from tongues.evaluate.words import WORDS
-from tongues.experts.ensemble.places import lineage_of, resolve_model, with_bases
+from tongues.experts.ensemble.places import lineage_of, place_of, resolve_model, with_bases
 from tongues.recipe.base import readable_name
 from tongues.runs.record import Run, read_run
 from tongues.text import Document
+from tongues.train.base import model_folder
 from tongues.verbs.models import Evaluate
 from tongues.verbs.shared import Voice, evaluation_folder, listed, memory_bytes
 
@@ -38,7 +39,9 @@ def evaluate(asked: Evaluate) -> Evaluation:
         hint = "name `--text tokens/NAME` for losses, or `--tasks xcopa --data FOLDER`"
         raise UserError("nothing to evaluate on", hint=hint)
     check_ranks(asked.launcher, asked.ranks)
-    measured = _read(asked, everyone, _runs_of(named, workspace), voice)
+    runs = [] if asked.limit else _runs_of(named, workspace)
+    asked = replace(asked, limit=None if asked.limit == "all" else asked.limit)
+    measured = _read(asked, everyone, runs, voice)
     from tongues.core.pages import as_text, write_page
     from tongues.evaluate import runner  # with torch: what is refused above needs no model
     from tongues.evaluate.outcome import build_evaluation
@@ -69,7 +72,9 @@ def evaluate(asked: Evaluate) -> Evaluation:
             tell=voice.say,
             **placed,
         )
-    stored = sum(file.stat().st_size for name in everyone for file in _weights(name, workspace))
+    places = {model_folder(place_of(model, workspace)[0]) for model in everyone}
+    weights = (file for place in places for file in place.rglob("*.safetensors"))
+    stored = sum(file.stat().st_size for file in weights)
     kind = choose_placement(asked.device, asked.dtype).devices[0].type
     kept = (folder / SCORES).exists()
     for share, texts in early_parts(measured.texts, stored, kind):
@@ -83,7 +88,7 @@ def evaluate(asked: Evaluate) -> Evaluation:
             so_far.write(folder)
     with voice.progress(name) as show:
         results = runner.evaluate(everyone, spec, workspace, folder, watch=show, **placed)
-    limit = measured.limit or _limit(asked)
+    limit = measured.limit or asked.limit
     evaluation = replace(build_evaluation(results, named), name=name, limit=limit)
     evaluation.write(folder)
     remove_directory(folder / "early")
@@ -100,12 +105,6 @@ def _runs_of(models: Sequence[str], workspace: Path) -> list[Run]:
     places = [resolve_model(name, workspace)[:2] for name in models]
     runs = [read_run(folder) for kind, folder in places if kind == "run"]
     return [] if any(kind == "ensemble" for kind, _ in places) else runs
-
-
-def _weights(name: str, workspace: Path) -> list[Path]:
-    """The files with the weights of a model."""
-    place = resolve_model(name, workspace)[1]
-    return [*(place / "model" if (place / "model").is_dir() else place).rglob("*.safetensors")]
 
 
 def _most(texts: Texts) -> int:
@@ -155,7 +154,7 @@ def _read(asked: Evaluate, models: Sequence[str], runs: Sequence[Run], voice: Vo
     made = _Measured({}, {}, {}, [], {})
     for what in listed(asked.text):
         doubts = made.cautions.setdefault(what, [])
-        fitting = partial(fitting_tokens, () if asked.limit else runs, len(models))
+        fitting = partial(fitting_tokens, runs, len(models))
         made.texts[what] = _documents(
             what, models, asked, chosen, fitting, made.faults, doubts, voice.say
         )
@@ -164,7 +163,8 @@ def _read(asked: Evaluate, models: Sequence[str], runs: Sequence[Run], voice: Vo
     for what in listed(asked.tasks):
         if what.startswith(HARNESS):
             voice.say(WORDS["lm_eval_reads"].format(name=what.removeprefix(HARNESS)))
-            found = harness_tasks(what, chosen, num_fewshot=asked.num_fewshot, limit=_limit(asked))
+            limit = None if asked.limit == "all" else asked.limit
+            found = harness_tasks(what, chosen, num_fewshot=asked.num_fewshot, limit=limit)
             for own, by in found.items():
                 made.harness.setdefault(own, {}).update(by)
         else:
@@ -195,7 +195,7 @@ def _own_task(
         what,
         languages,
         str(asked.data),
-        limit=_limit(asked),
+        limit=asked.limit,
         num_fewshot=asked.num_fewshot or 0,
         fewshot_seeds=_FEWSHOT_SEEDS if asked.num_fewshot else 1,
         fewshot_language=asked.fewshot_language,
@@ -234,14 +234,9 @@ def _documents(
     if text.partition(":")[0] in TASKS.names() and not Path(text).exists():
         raise UserError(f"`{text}` is a task", where="--text", hint=f"use `--tasks {text}`")
     lineages = [lineage_of(model, workspace) for model in models]
-    about = {"languages": languages, "limit": _limit(asked), "lineages": lineages, "say": say}
+    about = {"languages": languages, "limit": asked.limit, "lineages": lineages, "say": say}
     about |= {"fitting": fitting, "fault": faults.append, "caution": doubts.append}
     return read_texts(text, workspace, **about)
-
-
-def _limit(asked: Evaluate) -> int | None:
-    """The number that `--limit` names."""
-    return None if asked.limit == "all" else asked.limit
 
 
 def _languages(words: str | Sequence[str], where: str) -> list[str]:
