@@ -9,30 +9,12 @@ from pathlib import Path
 
 import pytest
 
+from tests.golden import inputs
 from tongues.core.errors import UserError
 from tongues.core.terminal import echo, hint, print_json, print_paths, print_table, say
 
-LIVE = """
-import time
-from tongues.core.terminal import progress_line, say
-from tongues.train.progress import Progress
-with progress_line("yoruba") as show:
-    progress = Progress(step=600, steps=1172, loss=3.1234, losses={"qaa": 3.2, "qab": 4.1},
-        rate=2.8e-3, seconds=10.0, tokens_per_second=24123.0, utilization=0.41,
-        seconds_left=123.0, memory=412_000_000, spikes=1)
-    show(progress.share, *progress.words())
-    time.sleep(0.3)
-    say("step 600: loss 7.91, where 3.12 ± 0.05 was usual")
-print("runs/yoruba")
-"""
-TABLES = """
-import termios
-from tongues.core.terminal import print_table
-row = {"run": "a" * 30, "state": "finished", "age": "3 h", "loss": "qaa 3.123"}
-for columns in (80, 52, 44):
-    termios.tcsetwinsize(1, (30, columns))
-    print_table([row], optional=("age", "loss"))
-"""
+LIVE: str = inputs("programs")["LIVE"]
+TABLES: str = inputs("programs")["TABLES"]
 
 
 def on_terminal(code: str, columns: int, environment: Mapping[str, str] = {}) -> str:
