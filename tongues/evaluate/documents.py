@@ -1,6 +1,6 @@
 """Documents of each language to take losses on: held out, or in files. No torch is imported."""
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -10,13 +10,14 @@ from langcodes import tag_is_valid
 from tongues.core.errors import Caution, UserError, nearest
 from tongues.core.files import path_text
 from tongues.core.roles import list_languages
-from tongues.evaluate.sizing import ALL
+from tongues.evaluate.sizing import ALL, fitting_tokens
 from tongues.evaluate.tasks import ItemFault
 from tongues.evaluate.words import WORDS
 from tongues.experts.ensemble.lineage import Lineage
 from tongues.experts.heldout import scored_documents, unknown_cautions, unseen_documents
 from tongues.languages.catalogue import catalogue_tag
 from tongues.recipe import Files
+from tongues.runs.record import Run
 from tongues.text import Document
 from tongues.text.reading import Fault, find_files, read_file
 from tongues.text.tokens import Tokens, load_tokenizer, open_tokens
@@ -30,9 +31,8 @@ def read_texts(
     workspace: Path,
     *,
     languages: Sequence[str] | None = None,
-    limit: int | None = None,
-    fitting: Callable[[int], int] = lambda languages: ALL,
-    lineages: Iterable[Lineage] = (),
+    limit: int | Sequence[Run] | None = None,
+    lineages: Sequence[Lineage] = (),
     fault: Callable[[ItemFault], None] = lambda fault: None,
     caution: Callable[[Caution], None] = lambda caution: None,
     say: Callable[[str], None] = lambda line: None,
@@ -43,11 +43,10 @@ def read_texts(
     nothing was tuned on; or a file or folder of `<tag>.jsonl`, `<tag>.txt` or `<tag>.parquet`,
     packed or not.
     A row has `text` and may have `id` and `group`, which translations of one text share; in `.txt`
-    blank lines separate documents. limit: documents of a language. fitting: how many prepared
-    tokens of each of so many languages. lineages: ensembles whose training text is left out.
-    fault: receives what is not scored: what is not a document, and languages of which all held-out
-    text is training text. caution: receives doubts about the rest.
-    say: receives lines for users.
+    blank lines separate documents. limit: documents of a language, or the runs to which held-out
+    text is sized. lineages: of the models, whose training text is left out. fault: receives what is
+    not scored: what is not a document, and languages of which all held-out text is training text.
+    caution: receives doubts about the rest. say: receives lines for users.
     """
     places = (workspace / "tokens" / source, workspace / source, Path(source))
     prepared = next((place for place in places if (place / "tokens.json").is_file()), None)
@@ -71,15 +70,13 @@ def read_texts(
                 say(WORDS["documents_trained_on"].format(**documents, why=WORDS["trained_on"]))
         for doubt in unknown_cautions(tokens, lineages, workspace):
             caution(doubt)
-        most = fitting(len(selected))
-        found = held_out_documents(tokens, unseen, selected, tokens=most, limit=limit)
-        for lang in selected if limit is None else ():
-            shard = tokens.shard(lang, "valid")
-            every = len(scored_documents(shard.bounds, ALL, unseen[lang]))
-            if (count := len(scored_documents(shard.bounds, most, unseen[lang]))) < every:
-                line = WORDS["sized"].format(language=lang, count=count, all=every)
-                caution(Caution(PART, line))
-        return found
+        most = ALL
+        if limit is not None and not isinstance(limit, int):
+            most, limit = fitting_tokens(limit, len(lineages), len(selected)), None
+        for doubt in _part_cautions(tokens, unseen, selected, most):
+            caution(doubt)
+        return held_out_documents(tokens, unseen, selected, tokens=most, limit=limit)
+    limit = limit if isinstance(limit, int) else None
     if not Path(source).exists():
         names = [file.parent.name for file in (workspace / "tokens").glob("*/tokens.json")]
         what = f"there are no prepared tokens, no file and no folder `{source}`"
@@ -109,6 +106,18 @@ def read_texts(
         for each in faults:
             fault(ItemFault(each.source, f"at {each.place:,}", each.reason, each.sample))
     return texts
+
+
+def _part_cautions(
+    tokens: Tokens, unseen: Mapping[str, np.ndarray], languages: Iterable[str], most: int
+) -> Iterator[Caution]:
+    """What is left out of each language where so many tokens are scored."""
+    for lang in languages:
+        bounds = tokens.shard(lang, "valid").bounds
+        count, every = (len(scored_documents(bounds, n, unseen[lang])) for n in (most, ALL))
+        if count < every:
+            line = WORDS["sized"].format(language=lang, count=count, all=every)
+            yield Caution(PART, line)
 
 
 def file_language(name: str) -> str:

@@ -1,7 +1,4 @@
-"""How much held-out text fits a run, how long it takes, and what of it is read first.
-
-No torch is imported.
-"""
+"""How much held-out text fits a run, how long it takes, what is read first; without torch."""
 
 import math
 from collections import Counter
@@ -55,18 +52,16 @@ def early_parts(texts: Texts, stored: int, device: str) -> list[tuple[float, Tex
     """
     size = sum(len(x.text.encode()) for by in texts.values() for of in by.values() for x in of)
     share = FIRST * SPEEDS[device] / max(2 * stored / STORED * size / BYTES, 1.0)
-    counts, parts = [], list[tuple[float, Texts]]()
+    parts: list[tuple[float, Texts]] = []
+    counts, whole = list[int](), sum(len(of) for by in texts.values() for of in by.values())
     while share <= 1 / 3:
         some = {name: {x: _part(of, share) for x, of in by.items()} for name, by in texts.items()}
-        if (count := _documents(some)) not in (*counts, _documents(texts)):
+        count = sum(len(of) for by in some.values() for of in by.values())
+        if count not in (*counts, whole):
             counts.append(count)
-            parts.append((count / _documents(texts), some))
+            parts.append((count / whole, some))
         share *= _GROWTH
     return parts
-
-
-def _documents(texts: Texts) -> int:
-    return sum(len(of) for by in texts.values() for of in by.values())
 
 
 def _part(documents: Sequence[Document], share: float) -> list[Document]:

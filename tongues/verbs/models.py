@@ -5,13 +5,13 @@ from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import KW_ONLY, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING
 
 import click
 
 from tongues.core.errors import Stopped
 from tongues.core.terminal import echo
-from tongues.verbs.options import AS_JSON, COUNT, COUNT_OR_ALL, DTYPES, FOLDER, OUT, PATH
+from tongues.verbs.options import AS_JSON, COUNT, DTYPES, FOLDER, OUT, PATH
 from tongues.verbs.settings import Verb, argument, command, function, option, settings
 from tongues.verbs.shared import Dtype, Launched, Placed, Quietly, Shared, in_workspace
 
@@ -56,9 +56,9 @@ class Evaluate(Placed, Shared, Launched, Quietly, Verb["Evaluation"]):
     languages: str | Sequence[str] | None = option(
         "Languages of texts and tasks (all).", metavar="A,B,…", default=None
     )
-    limit: int | Literal["all"] | None = option(
-        "Items and documents per language, or all (held-out text: as much as fits the run).",
-        COUNT_OR_ALL,
+    limit: int | None = option(
+        "Items and documents per language; 0: all (held-out text: what fits the run).",
+        click.IntRange(0),
         default=None,
     )
     num_fewshot: int | None = option(

@@ -15,16 +15,6 @@ PATH = click.Path(path_type=Path)
 FOLDER = click.Path(path_type=Path, file_okay=False)
 
 
-class _CountOrAll(click.IntRange):
-    """A number from 1 on, or `all`."""
-
-    def convert(self, value: Any, param: Any, ctx: Any) -> Any:
-        return value if value == "all" else super().convert(value, param, ctx)
-
-
-COUNT_OR_ALL = _CountOrAll(min=1)
-
-
 class _Out(click.Path):
     """A place for what is made, refused before the work where nothing can be written there."""
 

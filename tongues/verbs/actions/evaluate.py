@@ -2,8 +2,8 @@
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from functools import partial
 from pathlib import Path
+from typing import Any
 
 from tongues.core.errors import Caution, UserError, nearest
 from tongues.core.extras import EXTRAS
@@ -15,7 +15,7 @@ from tongues.evaluate.evaluation import SCORES, Evaluation
 from tongues.evaluate.harness import HARNESS, HarnessTask, harness_tasks
 from tongues.evaluate.kept import free_name, replaced
 from tongues.evaluate.losses import Policy
-from tongues.evaluate.sizing import Texts, early_parts, fitting_tokens
+from tongues.evaluate.sizing import Texts, early_parts
 from tongues.evaluate.tasks import TASKS, FewShotTask, ItemFault, read_fewshot_tasks
 from tongues.evaluate.words import WORDS
 from tongues.experts.ensemble.places import lineage_of, place_of, resolve_model, with_bases
@@ -39,9 +39,7 @@ def evaluate(asked: Evaluate) -> Evaluation:
         hint = "name `--text tokens/NAME` for losses, or `--tasks xcopa --data FOLDER`"
         raise UserError("nothing to evaluate on", hint=hint)
     check_ranks(asked.launcher, asked.ranks)
-    runs = [] if asked.limit else _runs_of(named, workspace)
-    asked = replace(asked, limit=None if asked.limit == "all" else asked.limit)
-    measured = _read(asked, everyone, runs, voice)
+    measured = _read(asked, everyone, voice)
     from tongues.core.pages import as_text, write_page
     from tongues.evaluate import runner  # with torch: what is refused above needs no model
     from tongues.evaluate.outcome import build_evaluation
@@ -88,7 +86,7 @@ def evaluate(asked: Evaluate) -> Evaluation:
             so_far.write(folder)
     with voice.progress(name) as show:
         results = runner.evaluate(everyone, spec, workspace, folder, watch=show, **placed)
-    limit = measured.limit or asked.limit
+    limit = measured.limit or asked.limit or None
     evaluation = replace(build_evaluation(results, named), name=name, limit=limit)
     evaluation.write(folder)
     remove_directory(folder / "early")
@@ -100,11 +98,11 @@ def evaluate(asked: Evaluate) -> Evaluation:
     return evaluation
 
 
-def _runs_of(models: Sequence[str], workspace: Path) -> list[Run]:
+def _runs_of(models: Sequence[str], workspace: Path) -> list[Run] | None:
     """The runs that an evaluation is sized to, when one of them is no ensemble."""
     places = [resolve_model(name, workspace)[:2] for name in models]
     runs = [read_run(folder) for kind, folder in places if kind == "run"]
-    return [] if any(kind == "ensemble" for kind, _ in places) else runs
+    return None if any(kind == "ensemble" for kind, _ in places) else runs or None
 
 
 def _most(texts: Texts) -> int:
@@ -148,23 +146,31 @@ class _Measured:
         return [(what, lang) for one in each for what, by in one.items() for lang in by]
 
 
-def _read(asked: Evaluate, models: Sequence[str], runs: Sequence[Run], voice: Voice) -> _Measured:
-    """The texts and tasks that were asked for; text that the runs read is sized to them."""
+def _read(asked: Evaluate, models: Sequence[str], voice: Voice) -> _Measured:
+    """The texts and tasks that were asked for; held-out text is sized to the runs."""
+    workspace, runs = Path(asked.workspace), None
+    if asked.limit is None:
+        runs = _runs_of(listed(asked.models), workspace)
+    about: dict[str, Any] = {
+        "limit": asked.limit or runs,
+        "lineages": [lineage_of(model, workspace) for model in models],
+        "say": voice.say,
+    }
     chosen = None if asked.languages is None else _languages(asked.languages, "--languages")
     made = _Measured({}, {}, {}, [], {})
     for what in listed(asked.text):
         doubts = made.cautions.setdefault(what, [])
-        fitting = partial(fitting_tokens, runs, len(models))
-        made.texts[what] = _documents(
-            what, models, asked, chosen, fitting, made.faults, doubts, voice.say
-        )
+        if what.partition(":")[0] in TASKS.names() and not Path(what).exists():
+            raise UserError(f"`{what}` is a task", where="--text", hint=f"use `--tasks {what}`")
+        about |= {"caution": doubts.append, "fault": made.faults.append}
+        made.texts[what] = read_texts(what, workspace, languages=chosen, **about)
     for doubt in dict.fromkeys(doubt for doubts in made.cautions.values() for doubt in doubts):
         voice.say(f"caution: {doubt}")
     for what in listed(asked.tasks):
         if what.startswith(HARNESS):
             voice.say(WORDS["lm_eval_reads"].format(name=what.removeprefix(HARNESS)))
-            limit = None if asked.limit == "all" else asked.limit
-            found = harness_tasks(what, chosen, num_fewshot=asked.num_fewshot, limit=limit)
+            many = {"num_fewshot": asked.num_fewshot, "limit": asked.limit or None}
+            found = harness_tasks(what, chosen, **many)
             for own, by in found.items():
                 made.harness.setdefault(own, {}).update(by)
         else:
@@ -195,7 +201,7 @@ def _own_task(
         what,
         languages,
         str(asked.data),
-        limit=asked.limit,
+        limit=asked.limit or None,
         num_fewshot=asked.num_fewshot or 0,
         fewshot_seeds=_FEWSHOT_SEEDS if asked.num_fewshot else 1,
         fewshot_language=asked.fewshot_language,
@@ -218,25 +224,6 @@ def _name(
     elif lost := replaced(name, workspace, models, scored):
         say(WORDS["replaced"].format(name=name, lost=list_languages(f"`{each}`" for each in lost)))
     return name
-
-
-def _documents(
-    text: str,
-    models: Sequence[str],
-    asked: Evaluate,
-    languages: Sequence[str] | None,
-    fitting: Callable[[int], int],
-    faults: list[ItemFault],
-    doubts: list[Caution],
-    say: Callable[[str], None],
-) -> dict[str, list[Document]]:
-    workspace = Path(asked.workspace)
-    if text.partition(":")[0] in TASKS.names() and not Path(text).exists():
-        raise UserError(f"`{text}` is a task", where="--text", hint=f"use `--tasks {text}`")
-    lineages = [lineage_of(model, workspace) for model in models]
-    about = {"languages": languages, "limit": asked.limit, "lineages": lineages, "say": say}
-    about |= {"fitting": fitting, "fault": faults.append, "caution": doubts.append}
-    return read_texts(text, workspace, **about)
 
 
 def _languages(words: str | Sequence[str], where: str) -> list[str]:
