@@ -5,13 +5,11 @@ import subprocess
 import sys
 import termios
 from collections.abc import Mapping
-from pathlib import Path
 
 import pytest
 
 from tests.golden import inputs
-from tongues.core.errors import UserError
-from tongues.core.terminal import echo, hint, print_json, print_paths, print_table, say
+from tongues.core.terminal import print_table
 
 LIVE: str = inputs("programs")["LIVE"]
 TABLES: str = inputs("programs")["TABLES"]
@@ -80,20 +78,3 @@ def test_columns_that_can_be_spared_go_where_a_terminal_is_narrow() -> None:
 def test_a_table_without_a_terminal_is_whole(capsys: pytest.CaptureFixture) -> None:
     print_table([{"run": "a" * 300, "age": "3 h"}], optional=("age",))
     assert "a" * 300 + "  3 h" in capsys.readouterr().out
-
-
-def test_control_characters_of_names_never_reach_a_terminal(
-    capsys: pytest.CaptureFixture[str],
-) -> None:
-    name = "m\x1b]0;PWN\x07 \x1b[2J\x9b5m\r"
-    echo(name)
-    say(name)
-    hint(name)
-    print_table([{"name": name}])
-    print_json({"name": name})
-    print_paths([Path(name)], as_json=False)
-    shown = capsys.readouterr()
-    assert not re.search(r"[\x00-\x08\x0b-\x1f\x7f-\x9f]", shown.out + shown.err)
-    assert shown.out.count("PWN") == 4
-    assert shown.err.count("PWN") == 2
-    assert str(UserError(f"there is no model `{name}`", where=name)).count("\ufffd") == 10

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from tongues.core.errors import UserError, code_text
 from tongues.core.pages import Figure, Items, Page, Paragraph, Table, Terms, as_markdown
 from tongues.core.pages.write import write_page
-from tongues.core.terminal import echo, print_table, say
+from tongues.core.terminal import echo, hint, print_json, print_paths, print_table, say
 from tongues.train.metadata import base_label
 
 OBEYED = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]")
@@ -68,8 +68,14 @@ def test_a_terminal_only_shows_names(name: str) -> None:
 
 
 def test_a_table_only_shows_names(capsys: pytest.CaptureFixture[str]) -> None:
-    print_table([{"name": "".join(PIECES)}])
-    assert not OBEYED.search(capsys.readouterr().out)
+    name = "".join(PIECES)
+    print_table([{"name": name}])
+    print_json({"name": name})
+    print_paths([Path(name)], as_json=False)
+    hint(name)
+    shown = capsys.readouterr()
+    assert not OBEYED.search(shown.out + shown.err)
+    assert (shown.out + shown.err).count("QUJD") == 4
 
 
 def page_of(name: str, folder: Path) -> Path:

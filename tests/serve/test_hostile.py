@@ -16,7 +16,6 @@ import pytest
 import torch
 from safetensors.torch import load_file, save_file
 
-import tongues
 from tests.serve.serving import RULES, serving
 from tests.serve.test_requests import until
 from tongues.core.errors import UserError
@@ -159,14 +158,6 @@ def test_no_memory_is_taken_for_weights_that_are_not_there(copied: Path) -> None
     with pytest.raises(UserError, match="10000000 x"):
         probe_step(open_model(str(copied), copied.parent))
     assert resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before < 500_000  # kB
-
-
-def test_an_evaluation_refuses_a_tokenizer_that_would_end_it(copied: Path) -> None:
-    tokenizer_of(copied, "(a+)+$")
-    (copied.parent / "qaa.txt").write_text("a b c")
-    text = copied.parent / "qaa.txt"
-    with pytest.raises(UserError, match=r"rules for text fail|longer"):
-        tongues.evaluate(str(copied), copied.parent, text=text, page=False)
 
 
 def test_a_template_that_loops_on_some_messages_holds_up_no_other_model(

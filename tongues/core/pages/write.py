@@ -20,6 +20,9 @@ from tongues.core.pages.theme import config
 
 _FORMULAS = ("=", "+", "-", "@", "\t", "\n")  # how a cell begins that a spreadsheet computes
 
+# Labels that may be cut: vl-convert fails where that is between the halves of such a letter.
+_CUT, _ASTRAL = 12, re.compile("[\U00010000-\U0010ffff]")
+
 # Blocks as HTML, and the self-contained page around them.
 
 _MARKS = (
@@ -249,7 +252,9 @@ def _printable(value: Any) -> Any:
         return {printable(key): _printable(each) for key, each in value.items()}
     if isinstance(value, list | tuple):
         return [_printable(each) for each in value]
-    return printable(value) if isinstance(value, str) else value
+    text = printable(value) if isinstance(value, str) else value
+    long = isinstance(text, str) and len(text) > _CUT
+    return _ASTRAL.sub("\ufffd", text) if long else text
 
 
 def _no_formula(value: Any) -> Any:
