@@ -56,7 +56,8 @@ def demo_real(
 def _recipe(target: str, text: Any, base: str, overrides: Sequence[str]) -> "Recipe":
     from tongues.recipe import load_recipe
 
-    values = read_beside(__file__, "demo.toml") | {"name": _NAME.format(language=target), "text": text}
+    name = _NAME.format(language=target)
+    values = read_beside(__file__, "demo.toml") | {"name": name, "text": text}
     values["tokens"]["base"] = base
     values["train"] |= {
         "base": {"model": base, "languages": [_BASE_LANGUAGE]},

@@ -71,8 +71,7 @@ def evaluate(asked: Evaluate) -> Evaluation:
             **placed,
         )
     places = {model_folder(place_of(model, workspace)[0]) for model in everyone}
-    weights = (file for place in places for file in place.rglob("*.safetensors"))
-    stored = sum(file.stat().st_size for file in weights)
+    stored = sum(x.stat().st_size for place in places for x in place.rglob("*.safetensors"))
     kind = choose_placement(asked.device, asked.dtype).devices[0].type
     kept = (folder / SCORES).exists()
     for share, texts in early_parts(measured.texts, stored, kind):
