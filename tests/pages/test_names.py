@@ -12,7 +12,8 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from tongues.core.errors import UserError, code_text
-from tongues.core.pages import Figure, Items, Page, Paragraph, Table, Terms, as_markdown
+from tongues.core.pages import Figure, Items, Table, as_markdown
+from tongues.core.pages.blocks import Page, Paragraph, Terms
 from tongues.core.pages.write import write_page
 from tongues.core.terminal import echo, hint, print_json, print_paths, print_table, say
 from tongues.train.metadata import base_label
