@@ -9,6 +9,7 @@ import torch
 from click.testing import CliRunner
 
 import tongues
+from tests.golden import inputs
 from tongues.core.hardware import VisibleGpu
 from tongues.verbs.actions.doctor import Finding
 from tongues.verbs.main import command
@@ -69,15 +70,7 @@ def test_a_driver_without_a_fitting_torch_is_noticed(
 
 @pytest.mark.parametrize(
     ("on_gpu", "commands", "triton", "header", "value"),
-    [
-        (False, "g++", False, True, "g++"),
-        (False, "gcc", False, True, "no C++ compiler (g++)"),
-        (False, "g++", False, False, "g++, but no Python.h"),
-        (True, "gcc", True, True, "gcc with Triton"),
-        (True, "clang", True, True, "clang with Triton"),
-        (True, "g++", True, True, "no C compiler (gcc)"),
-        (True, "gcc", False, True, "Triton is missing"),
-    ],
+    inputs("rows")["test_what_compiling_layers_lacks_is_noticed"],
 )
 def test_what_compiling_layers_lacks_is_noticed(
     tmp_path: Path,

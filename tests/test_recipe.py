@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import BaseModel, TypeAdapter, ValidationError
 
-from tests.golden import INPUTS, cases, golden
+from tests.golden import INPUTS, cases, golden, inputs
 from tongues.core.errors import UserError, nearest
 from tongues.core.hardware import GPUS
 from tongues.core.quantities import (
@@ -236,19 +236,7 @@ def budget(text: str) -> Budget:
     return TypeAdapter(Budget).validate_python(text)
 
 
-@pytest.mark.parametrize(
-    ("text", "tokens"),
-    [
-        ("30k tokens", 30_000),
-        ("1 token", 1),
-        ("20 tokens per parameter", 20_000),
-        ("0.5  tokens  per parameter", 500),
-        ("1e9 FLOPs", 250_000),
-        ("2 GFLOPs", 500_000),
-        ("3 PFLOPs", 750_000_000_000),
-        ("1 MFLOP", 250),
-    ],
-)
+@pytest.mark.parametrize(("text", "tokens"), inputs("rows")["test_a_budget_is_so_many_tokens"])
 def test_a_budget_is_so_many_tokens(text: str, tokens: int) -> None:
     assert budget(text).seconds is None
     assert budget(text).tokens(1000, 4000.0) == tokens

@@ -10,29 +10,14 @@ import click
 import pytest
 
 from tests.conftest import RECIPE
-from tests.golden import cases, golden
+from tests.golden import cases, golden, inputs
 from tongues.core.errors import UserError
 from tongues.core.removed import KEYS, OPTIONS, instead_of_key
 from tongues.experts.ensemble.lineage import Expert, Lineage, write_lineage
 from tongues.recipe import load_text_recipe
 from tongues.verbs.main import command, main
 
-CODE = """
-import contextlib, io, json, shlex, sys
-from tongues.verbs import main
-slow = {"torch", "transformers", "scipy", "altair", "pyarrow", "sklearn"}
-answers = {}
-for line in json.loads(sys.argv[1]):
-    sys.argv = ["tongues", *shlex.split(line)]
-    told = io.StringIO(), io.StringIO()
-    with contextlib.redirect_stdout(told[0]), contextlib.redirect_stderr(told[1]):
-        try:
-            main()
-        except SystemExit as stop:
-            code = stop.code
-    answers[line] = code, *(one.getvalue() for one in told), sorted(slow & set(sys.modules))
-print(json.dumps(answers))
-"""
+CODE: str = inputs("programs")["CODE"]
 
 
 def test_a_refusal_is_told_in_words_and_imports_nothing_slow(project: Path, tmp_path: Path) -> None:

@@ -5,34 +5,14 @@ import subprocess
 import sys
 import termios
 from collections.abc import Mapping
-from pathlib import Path
 
 import pytest
 
-from tongues.core.errors import UserError
-from tongues.core.terminal import echo, hint, print_json, print_paths, print_table, say
-
-LIVE = """
-import time
-from tongues.core.terminal import progress_line, say
-from tongues.train.progress import Progress
-with progress_line("yoruba") as show:
-    progress = Progress(step=600, steps=1172, loss=3.1234, losses={"qaa": 3.2, "qab": 4.1},
-        rate=2.8e-3, seconds=10.0, tokens_per_second=24123.0, utilization=0.41,
-        seconds_left=123.0, memory=412_000_000, spikes=1)
-    show(progress.share, *progress.words())
-    time.sleep(0.3)
-    say("step 600: loss 7.91, where 3.12 ± 0.05 was usual")
-print("runs/yoruba")
-"""
-TABLES = """
-import termios
+from tests.golden import inputs
 from tongues.core.terminal import print_table
-row = {"run": "a" * 30, "state": "finished", "age": "3 h", "loss": "qaa 3.123"}
-for columns in (80, 52, 44):
-    termios.tcsetwinsize(1, (30, columns))
-    print_table([row], optional=("age", "loss"))
-"""
+
+LIVE: str = inputs("programs")["LIVE"]
+TABLES: str = inputs("programs")["TABLES"]
 
 
 def on_terminal(code: str, columns: int, environment: Mapping[str, str] = {}) -> str:
@@ -98,20 +78,3 @@ def test_columns_that_can_be_spared_go_where_a_terminal_is_narrow() -> None:
 def test_a_table_without_a_terminal_is_whole(capsys: pytest.CaptureFixture) -> None:
     print_table([{"run": "a" * 300, "age": "3 h"}], optional=("age",))
     assert "a" * 300 + "  3 h" in capsys.readouterr().out
-
-
-def test_control_characters_of_names_never_reach_a_terminal(
-    capsys: pytest.CaptureFixture[str],
-) -> None:
-    name = "m\x1b]0;PWN\x07 \x1b[2J\x9b5m\r"
-    echo(name)
-    say(name)
-    hint(name)
-    print_table([{"name": name}])
-    print_json({"name": name})
-    print_paths([Path(name)], as_json=False)
-    shown = capsys.readouterr()
-    assert not re.search(r"[\x00-\x08\x0b-\x1f\x7f-\x9f]", shown.out + shown.err)
-    assert shown.out.count("PWN") == 4
-    assert shown.err.count("PWN") == 2
-    assert str(UserError(f"there is no model `{name}`", where=name)).count("\ufffd") == 10

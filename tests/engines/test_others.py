@@ -17,6 +17,7 @@ from transformers import AutoModelForCausalLM
 
 from tests.engines.handed import CONTEXT, Handed
 from tests.engines.packages import ROOT, environment
+from tests.golden import inputs
 from tongues.core.files import read_lines
 from tongues.runs.record import read_run
 from tongues.text.tokens import open_tokens
@@ -30,23 +31,7 @@ QUIET |= {"RANK": "0", "LOCAL_RANK": "0", "WORLD_SIZE": "1", "NUM_NODES": "1"}
 QUIET |= {"LOCAL_WORLD_SIZE": "1"}
 
 # Opens the settings by AutoModel's own loader, and 1,000 samples by its own reader.
-READ = """
-import json
-from nemo_automodel.components.config.loader import load_yaml_config
-from transformers import AutoTokenizer
-import torch.distributed
-
-settings = load_yaml_config("config.yaml")
-torch.distributed.init_process_group("gloo")
-given = settings.dataset.to_dict()
-reader = given.pop("_target_")
-given["tokenizer"] = AutoTokenizer.from_pretrained("base")
-data = reader(**given, micro_batch_size=1, global_batch_size=1, trainer_max_steps=1000)
-data.build()
-rows = data.get_dataset("train")
-rows = [rows[number] for number in range(1000)]
-json.dump([[int(row["dataset_id"]), row["input_ids"].tolist()] for row in rows], open("read", "w"))
-"""
+READ: str = inputs("programs")["READ"]
 
 
 def run(folder: Path, *words: str) -> str:
@@ -93,19 +78,7 @@ def test_axolotl_trains_and_comes_back(handed: Handed) -> None:
 
 
 # torchtitan asks for an accelerator alone; of PyTorch's nightlies it needs `set_timeout`.
-ON_A_PROCESSOR = """
-from types import SimpleNamespace
-import torch, torch._utils
-torch._utils._get_available_device_type = lambda: "cpu"
-torch.distributed.set_timeout = lambda *given: None
-torch.cpu.current_device = lambda: 0
-torch.cpu.get_device_name = lambda device: "processor"
-torch.cpu.get_device_properties = lambda device: SimpleNamespace(total_memory=1)
-torch.cpu.memory_stats = lambda device: {}
-torch.cpu.reset_peak_memory_stats = torch.cpu.empty_cache = lambda: None
-from torchtitan.train import main
-main()
-"""
+ON_A_PROCESSOR: str = inputs("programs")["ON_A_PROCESSOR"]
 
 
 def test_torchtitan_trains_as_we_do_and_comes_back(handed: Handed) -> None:
@@ -188,47 +161,7 @@ def test_automodel_trains_and_comes_back(handed: Handed) -> None:
     AutoModelForCausalLM.from_pretrained(back / "model")
 
 
-OLMO = """
-import json, os
-import numpy as np
-from olmo_core.data import NumpyDataLoaderConfig, NumpyFSLDatasetConfig
-from olmo_core.data import NumpyPaddedFSLDatasetConfig, TokenizerConfig
-from olmo_core.nn.transformer import TransformerConfig
-from olmo_core.optim import AdamWConfig, CosWithWarmup
-from olmo_core.train import Duration, TrainerConfig, prepare_training_environment
-from olmo_core.train.callbacks import Callback, LMEvaluatorCallbackConfig, WandBCallback
-from olmo_core.train.train_module import TransformerTrainModuleConfig
-
-class Told(Callback):
-    def log_metrics(self, step, metrics):
-        print("told", json.dumps([step, metrics.get("train/CE loss"), metrics]))
-
-os.environ |= {"WANDB_API_KEY": "none", "WANDB_MODE": "offline"}
-ids = np.random.default_rng(1).integers(3, 400, 40_000).astype("<u2")
-ids[::50] = 0
-ids.tofile("ids.npy")
-tokenizer = TokenizerConfig(vocab_size=400, eos_token_id=0, pad_token_id=1)
-text = dict(paths=["ids.npy"], sequence_length=64, tokenizer=tokenizer, work_dir="work")
-prepare_training_environment(backend="gloo")
-module = TransformerTrainModuleConfig(
-    rank_microbatch_size=512, max_sequence_length=64, max_grad_norm=1.0,
-    optim=AdamWConfig(lr=1e-3), scheduler=CosWithWarmup(warmup_steps=2),
-).build(TransformerConfig.olmo2_1M(vocab_size=448).build(init_device="cpu"))
-held_out = NumpyPaddedFSLDatasetConfig(metadata=[{"label": "qab"}], **text)
-evaluated = LMEvaluatorCallbackConfig(
-    eval_dataset=held_out, eval_interval=10, eval_duration=Duration.steps(2)
-)
-wandb = WandBCallback(name="x", project="x", cancel_check_interval=10**9)
-TrainerConfig(
-    save_folder="out", no_checkpoints=True, max_duration=Duration.steps(20),
-    metrics_collect_interval=1, callbacks={"wandb": wandb, "lm": evaluated, "told": Told()},
-).build(
-    module,
-    NumpyDataLoaderConfig(global_batch_size=512, seed=1, num_workers=0).build(
-        NumpyFSLDatasetConfig(**text).build(), dp_process_group=module.dp_process_group
-    ),
-).fit()
-"""
+OLMO: str = inputs("programs")["OLMO"]
 
 
 def test_what_olmo_core_logs_while_it_trains_comes_in_to_the_digit(tmp_path: Path) -> None:

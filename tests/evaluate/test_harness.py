@@ -22,8 +22,14 @@ from tests.golden import inputs
 from tongues.core.errors import UserError
 from tongues.core.pages import page_as_html
 from tongues.core.significance import paired_accuracy
-from tongues.evaluate.harness import HARNESS, harness_tasks, item_keys, item_values, score_harness
-from tongues.evaluate.harness_names import name_and_language
+from tongues.evaluate.harness import (
+    HARNESS,
+    harness_tasks,
+    item_keys,
+    item_values,
+    name_and_language,
+    score_harness,
+)
 from tongues.evaluate.outcome import build_evaluation
 from tongues.evaluate.runner import EvalSpec, Unit, evaluate
 from tongues.experts.ensemble.model import open_model

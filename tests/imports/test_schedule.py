@@ -6,6 +6,7 @@ import pytest
 import torch
 from transformers import get_scheduler
 
+from tests.golden import inputs
 from tongues.use.imports.log import LoggedStep
 from tongues.use.imports.schedule import read_schedule, shown_from
 
@@ -27,17 +28,7 @@ def logged(name: str, until: int, settings: dict[str, Any]) -> list[LoggedStep]:
 
 @pytest.mark.parametrize("until", [60, 250, STEPS])
 @pytest.mark.parametrize(
-    ("name", "settings", "ours", "final"),
-    [
-        ("linear", {}, "linear", 0),
-        ("cosine", {}, "cosine", 0),
-        ("cosine_with_min_lr", {"min_lr_rate": 0.1}, "cosine", 10),
-        ("polynomial", {"lr_end": 6e-5, "power": 1.0}, "linear", 20),
-        ("constant_with_warmup", {}, None, 100),
-        ("inverse_sqrt", {}, None, None),
-        ("polynomial", {"power": 2.0}, None, None),
-        ("cosine_with_restarts", {"num_cycles": 3}, None, None),
-    ],
+    ("name", "settings", "ours", "final"), inputs("rows")["test_a_schedule_is_known_by_its_rates"]
 )
 def test_a_schedule_is_known_by_its_rates(
     name: str, settings: dict[str, Any], ours: str | None, final: float | None, until: int

@@ -4,6 +4,7 @@ from statistics import fmean
 
 import pytest
 
+from tests.golden import inputs
 from tongues.languages import find_language
 from tongues.languages.catalogue import packaged_rows
 from tongues.languages.fertility import (
@@ -142,15 +143,8 @@ def test_what_a_tokenizer_has_already_is_never_lost() -> None:
 
 
 @pytest.mark.parametrize(
-    ("old", "own", "new_tokens", "reached"),  # benchmarks/extension.txt: el, hi, sw and two bases
-    [
-        (3.67, 8.24, 4000, 6.88),
-        (4.67, 10.39, 4000, 9.06),
-        (2.50, 4.84, 4000, 4.13),
-        (1.07, 8.24, 4000, 6.18),
-        (1.04, 10.39, 4000, 8.42),
-        (1.79, 4.84, 4000, 3.53),
-    ],
+    ("old", "own", "new_tokens", "reached"),
+    inputs("rows")["test_the_rule_of_extensions_holds_on_others"],
 )
 def test_the_rule_of_extensions_holds_on_others(
     old: float, own: float, new_tokens: int, reached: float

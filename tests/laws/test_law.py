@@ -3,6 +3,7 @@ import json
 import numpy as np
 import pytest
 
+from tests.golden import inputs
 from tests.laws.made import CHINCHILLA, CPT, grid, noise, rows_of
 from tongues import laws
 from tongues.core.errors import UserError
@@ -104,16 +105,7 @@ def test_what_is_no_law_is_refused():
 
 
 @pytest.mark.parametrize(
-    ("change", "where"),
-    [
-        ({"params": 7}, "params"),
-        ({"params": {"E": None}}, "params"),
-        ({"interval": {"E": [2.0, 1.0]}}, "interval: goes from 2 to 1"),
-        ({"range": {"N": [1.0, -1.0]}}, "range"),
-        ({"draws": {"E": [1.0], "A": []}}, "draws: are not of one number"),
-        ({"warnings": [{"code": "x"}]}, "warnings"),
-        ({"rows": {"loss": [1.0]}}, "rows"),
-    ],
+    ("change", "where"), inputs("rows")["test_a_file_that_is_not_whole_says_where"]
 )
 def test_a_file_that_is_not_whole_says_where(fitted, change, where):
     with pytest.raises(UserError, match=f"its chinchilla law is not whole .{where}"):

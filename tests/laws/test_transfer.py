@@ -3,6 +3,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tests.golden import inputs
 from tongues.core.errors import UserError
 from tongues.laws import Curve, savings
 
@@ -74,14 +75,7 @@ def test_a_loss_that_rises_on_the_way_counts_from_its_lowest():
 
 
 @pytest.mark.parametrize(
-    ("tokens", "loss", "reason"),
-    [
-        ([1, 2], [3, -1], "positive"),
-        ([2, 1], [3, 2], "must grow"),
-        ([0, 0], [3, 2], "must grow"),
-        ([1, 2, 3], [3, 2], "3 tokens but 2 losses"),
-        ([], [], "at least one point"),
-    ],
+    ("tokens", "loss", "reason"), inputs("rows")["test_what_is_no_curve_is_refused"]
 )
 def test_what_is_no_curve_is_refused(tokens, loss, reason):
     with pytest.raises(UserError, match=reason):

@@ -17,6 +17,7 @@ from transformers import (
     T5Config,
 )
 
+from tests.golden import inputs
 from tests.models.families import FAMILIES, GROUPED, WIDTHS, tiny
 from tests.models.published import PUBLISHED, publish
 from tongues.core.errors import UserError
@@ -95,16 +96,7 @@ def test_pickled_weights_are_never_read(folder: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("settings", "says"),
-    [
-        ({"model_type": "own"}, "not a causal model of transformers"),
-        ({"model_type": None}, "names no `model_type`"),
-        ({"architectures": ["LlamaForSequenceClassification"]}, "not a causal model"),
-        ({"quantization_config": {"quant_method": "gptq"}}, "quantized"),
-        ({"vocab_size": 301}, r"`.*\.weight` is 300 x 32 in the files and 301|another shape"),
-        ({"num_hidden_layers": 3}, "holds .* weights of the|and 8 more missing"),
-        ({"num_attention_heads": "four"}, "cannot be loaded"),
-    ],
+    ("settings", "says"), inputs("rows")["test_a_configuration_that_cannot_be_trained_is_refused"]
 )
 def test_a_configuration_that_cannot_be_trained_is_refused(
     folder: Path, settings: dict[str, Any], says: str

@@ -7,6 +7,7 @@ import pytest
 import torch
 
 from tests.experts.ensemble.making import make_ensemble, make_expert, make_tokenizer
+from tests.golden import inputs
 from tongues.core.errors import UserError
 from tongues.evaluate.runner import EvalSpec
 from tongues.experts.ensemble.ensemble import (
@@ -60,14 +61,7 @@ def test_every_gpu_is_used_where_there_are_some() -> None:
 
 
 @pytest.mark.parametrize(
-    ("device", "dtype", "reason"),
-    [
-        ("cuda", None, "no GPU"),
-        ("cuda:0", None, "no GPU"),
-        ("gpu", None, "not a device"),
-        ("meta", None, "not a device"),  # holds no weights
-        ("cpu", "int4", "not a type"),
-    ],
+    ("device", "dtype", "reason"), inputs("rows")["test_what_cannot_be_is_refused_with_the_reason"]
 )
 def test_what_cannot_be_is_refused_with_the_reason(
     place: Path, monkeypatch: pytest.MonkeyPatch, device: str, dtype: str | None, reason: str

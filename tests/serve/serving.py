@@ -10,12 +10,12 @@ from typing import Any
 import httpx
 from openai import OpenAI
 
+from tongues.core.foreign.process import TextProcess
 from tongues.experts.ensemble.model import Model
 from tongues.use.serve import server
 from tongues.use.serve.app import App
 from tongues.use.serve.engine import Engine
 from tongues.use.serve.refusal import Limits
-from tongues.use.serve.text_process import TextProcess
 
 RULES: dict[Path, TextProcess] = {}  # shared, since each is a process
 

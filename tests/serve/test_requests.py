@@ -14,11 +14,11 @@ import pytest
 
 from tests.golden import cases, golden, inputs
 from tests.serve.serving import Server, serving
+from tongues.core.foreign.process import TextProcess
 from tongues.experts.ensemble.model import Model
 from tongues.experts.ensemble.writer import Writer
 from tongues.use.serve.bodies import Body, ChatBody, CompletionBody
 from tongues.use.serve.refusal import Limits
-from tongues.use.serve.text_process import TextProcess
 
 GOOD = {"model": "small/small", "prompt": "the ban", "max_tokens": 2}
 NO_END = {"0": -100}

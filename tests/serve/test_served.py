@@ -15,12 +15,12 @@ from tests.models.families import save_tiny, tiny
 from tests.records import make_run
 from tests.serve.serving import Server
 from tongues.core.errors import UserError
+from tongues.core.foreign.rules import FolderRules, Messages, has_template
 from tongues.experts.ensemble.model import Model, Prompt, open_model
 from tongues.runs.record import write_run
 from tongues.use.serve.app import describe_model
 from tongues.use.serve.completions import conversation_prompt
 from tongues.use.serve.opening import open_served
-from tongues.use.serve.text_rules import FolderRules, Messages, has_template
 
 MODEL = "small/small"
 

@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from tests.golden import inputs
 from tests.text.corpora import changed, contents, quiet, recipe_of, text, text_of, write_rows
 from tongues.core.errors import UserError
 from tongues.core.files import only_one
@@ -16,48 +17,7 @@ from tongues.text import gather
 from tongues.text.tokens import prepare, prepare_tokens
 
 # Lives of `prepare_tokens`, each killed at a random moment, then one that is let to its end.
-KILLER = """
-import os, random, signal, sys, time
-from pathlib import Path
-from tongues.recipe import load_recipe
-from tongues.text import gather
-from tongues.text.signals import load_identifier
-from tongues.text.tokens import prepare_tokens
-
-gather._PART_DOCUMENTS = 30
-load_identifier(None)  # once for all lives
-recipe, chance = load_recipe(sys.argv[1]), random.Random(1)
-kills = 0
-
-def live(workspace, seconds, overwrite=False):
-    process = os.fork()
-    if not process:
-        prepare_tokens(recipe, workspace, lambda line: None, overwrite, ranks=1)
-        os._exit(0)
-    end = time.monotonic() + seconds
-    while time.monotonic() < end:
-        ended, status = os.waitpid(process, os.WNOHANG)
-        if ended:
-            assert status == 0, status
-            return True
-        time.sleep(0.002)
-    os.kill(process, signal.SIGKILL)
-    os.waitpid(process, 0)
-    return False
-
-begin = time.monotonic()
-assert live(Path(sys.argv[2]) / "alone", 300)
-whole = time.monotonic() - begin
-for number in range(int(sys.argv[3])):
-    workspace = Path(sys.argv[2]) / f"killed{number}"
-    if number:  # some files are added to what is there
-        fewer = load_recipe(sys.argv[1], sys.argv[4])
-        prepare_tokens(fewer, workspace, lambda line: None, ranks=1)
-    for _ in range(5):
-        kills += not live(workspace, whole * chance.uniform(0.02, 0.6), bool(number))
-    assert live(workspace, 300, bool(number))
-print(kills)
-"""
+KILLER: str = inputs("programs")["KILLER"]
 
 
 def faulty_text(folder: Path) -> Recipe:

@@ -10,6 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from tokenizers import Tokenizer, models
 
+from tests.golden import inputs
 from tests.tokens.bases import gpt, llama, unigram
 from tongues.core.errors import UserError
 from tongues.text.tokens.frame import read_frame
@@ -125,14 +126,7 @@ def test_nothing_is_cut_or_padded(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("file", "settings"),
-    [
-        ("tokenizer_config.json", {"eos_token": "<|im_start|>"}),
-        ("tokenizer_config.json", {"eos_token": {"content": "<|im_start|>", "special": True}}),
-        ("special_tokens_map.json", {"eos_token": "<|im_start|>"}),
-        ("generation_config.json", {"eos_token_id": 301}),
-        ("generation_config.json", {"eos_token_id": [301, 300]}),
-    ],
+    ("file", "settings"), inputs("rows")["test_the_end_is_what_the_settings_name"]
 )
 def test_the_end_is_what_the_settings_name(file: str, settings: dict, tmp_path: Path) -> None:
     tokenizer = gpt(SAMPLES["en"], 300)

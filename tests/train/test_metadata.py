@@ -11,6 +11,7 @@ from tests.models.families import save_tiny, tiny
 from tests.records import make_run
 from tongues.core.estimate import Estimate
 from tongues.core.roles import Roles
+from tongues.models.smollm2 import CARD
 from tongues.runs.record import Base, write_run
 from tongues.text.tokens import open_tokens
 from tongues.train import run_of_recipe
@@ -77,6 +78,16 @@ def test_the_hub_s_own_cache_names_the_base(tmp_path: Path) -> None:
     assert hub_name(str(tmp_path), tmp_path) is None
     assert base_label(str(tmp_path / "hub"), tmp_path) == "hub"
     assert hub_name(None, model) is None
+
+
+def test_a_base_made_from_quantized_weights_is_said_to_be(tmp_path: Path) -> None:
+    (tmp_path / "README.md").write_text(CARD)
+    run = make_run(base=Base(str(tmp_path), ("en",), "x"), strategy="cpt")
+    (tmp_path / "made").mkdir()
+    write_card(tmp_path / "made", run, tmp_path)
+    card = (tmp_path / "made/README.md").read_text()
+    assert ModelCard(card).data.to_dict()["base_model"] == "HuggingFaceTB/SmolLM2-135M-Instruct"
+    assert "a quantized `HuggingFaceTB/SmolLM2-135M-Instruct`: 4 bits (Q4_1)" in card
 
 
 def test_settings_lose_the_paths_of_this_machine_and_nothing_else() -> None:

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.conftest import MakeRecipe
-from tests.golden import cases, golden
+from tests.golden import cases, golden, inputs
 from tests.records import make_run
 from tongues.core.errors import UserError
 from tongues.core.roles import Roles
@@ -126,13 +126,7 @@ def size_of(name: str) -> int:
 
 @pytest.mark.parametrize(
     ("parameters", "tokens"),
-    [
-        (49_000_000, 1e6),
-        (1_000_000_000, 1e6),
-        (1_400_000_000, 2e6),
-        (2_500_000_000, 2e6),
-        (5_500_000_000, 4e6),
-    ],
+    inputs("rows")["test_the_batch_of_published_sizes_is_the_published_one"],
 )
 def test_the_batch_of_published_sizes_is_the_published_one(parameters: int, tokens: float) -> None:
     assert batch_by_size(parameters, 2048) == pytest.approx(tokens, abs=1024)

@@ -9,6 +9,7 @@ import torch
 from torch import Tensor
 
 from tests.conftest import MakeRecipe
+from tests.golden import inputs
 from tests.train.making import STOPPABLE, plan_of, train_and_stop
 from tongues.core.cores import core_count
 from tongues.core.errors import UserError
@@ -61,16 +62,7 @@ def setup(make_recipe: MakeRecipe, workspace: Path) -> Setup:
     return assemble(here, derived, lambda line: None, None)[0]
 
 
-@pytest.mark.parametrize(
-    ("each", "expected"),
-    [
-        (100_000_000, 24),  # 1 + (0.9 · 10 GB - 2 GB of the rest) / 0.1 GB and more
-        (600_000_000, 8),  # eleven fit, of which eight divide the batch
-        (3_000_000_000, 2),
-        (4_000_000_000, 1),  # two were not even tried
-        (9_000_000_000, 1),  # as it is: one sample ran
-    ],
-)
+@pytest.mark.parametrize(("each", "expected"), inputs("rows")["test_two_sizes_say_how_many_fit"])
 def test_two_sizes_say_how_many_fit(
     setup: Setup, monkeypatch: pytest.MonkeyPatch, each: int, expected: int
 ) -> None:

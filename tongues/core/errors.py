@@ -28,8 +28,13 @@ _SYNONYMS = {
     word: tuple(key for ours, other in _KEYS if other == word for key in ours) for _, word in _KEYS
 }
 
-# What a terminal obeys instead of showing it: C0 without tab and line feed, DEL, and C1.
+# What is obeyed instead of shown: C0 without tab and line feed, DEL, C1, and what turns the
+# direction of all that follows; and what no file of text or XML can hold.
 _CONTROLS = {code: "\ufffd" for code in (*range(32), *range(127, 160)) if code not in (9, 10)}
+_CONTROLS |= dict.fromkeys((*range(0x202A, 0x202F), *range(0x2066, 0x206A)), "\ufffd")
+_CONTROLS |= dict.fromkeys((*range(0xD800, 0xE000), 0xFFFE, 0xFFFF), "\ufffd")
+# What ends a name between backticks in Markdown.
+_IN_CODE = _CONTROLS | {ord("`"): "'", 9: " ", 10: " "}
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,12 +79,17 @@ class Stopped(Exception):
 
 
 def printable(text: str) -> str:
-    """A text that a terminal only shows: its control characters are replaced.
+    """A text that a terminal or page only shows: its control characters are replaced.
 
     Names of files, runs and models come from others, and may hold sequences that set the
-    clipboard or the title of a window.
+    clipboard or the title of a window, or show a name backwards.
     """
     return text.translate(_CONTROLS)
+
+
+def code_text(name: str) -> str:
+    """A name as Markdown has it between backticks, where nothing in it is markup."""
+    return name.translate(_IN_CODE)
 
 
 def nearest(word: str, choices: Iterable[str]) -> str:

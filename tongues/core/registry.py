@@ -13,25 +13,11 @@ from importlib import import_module
 from importlib.metadata import entry_points
 from typing import Generic, Protocol, TypeVar
 
+from tongues.core.beside import read_beside
 from tongues.core.errors import UserError, nearest
 from tongues.core.removed import NAMES
 
-# Where the registry of each kind is defined: `recipe` and `verbs` look names up without importing
-# the packages below them before they are needed.
-_HOMES = {
-    "schedule": "tongues.train.schedule",
-    "optimizer": "tongues.train.optimizer",
-    "signal": "tongues.text.signals",
-    "file type": "tongues.text.reading",
-    "law form": "tongues.laws.forms",
-    "routing": "tongues.experts.ensemble.routing",
-    "partition": "tongues.experts.partition",
-    "launcher": "tongues.core.launch",
-    "task": "tongues.evaluate.tasks",
-    "tracker": "tongues.train.trackers",
-    "trainer": "tongues.use.imports",
-    "engine": "tongues.use.engines",
-}
+_HOMES: dict[str, str] = read_beside(__file__, "registry.toml")
 
 
 class Named(Protocol):

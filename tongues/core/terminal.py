@@ -22,7 +22,8 @@ from tongues.core.errors import printable
 from tongues.core.pages import Entry, Table
 
 # What JSON leaves as it is, and a terminal obeys.
-_ESCAPED = {code: f"\\u{code:04x}" for code in range(127, 160)}
+_OBEYED = (range(127, 160), range(0x202A, 0x202F), range(0x2066, 0x206A), range(0xD800, 0xE000))
+_ESCAPED = {code: f"\\u{code:04x}" for codes in _OBEYED for code in codes}
 _PLAIN_EVERY = 10.0  # seconds between plain progress lines where there is no terminal
 
 

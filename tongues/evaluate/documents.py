@@ -1,6 +1,6 @@
 """Documents of each language to take losses on: held out, or in files. No torch is imported."""
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -10,17 +10,19 @@ from langcodes import tag_is_valid
 from tongues.core.errors import Caution, UserError, nearest
 from tongues.core.files import path_text
 from tongues.core.roles import list_languages
-from tongues.evaluate import words
+from tongues.evaluate.sizing import ALL, fitting_tokens
 from tongues.evaluate.tasks import ItemFault
+from tongues.evaluate.words import WORDS
 from tongues.experts.ensemble.lineage import Lineage
 from tongues.experts.heldout import scored_documents, unknown_cautions, unseen_documents
 from tongues.languages.catalogue import catalogue_tag
 from tongues.recipe import Files
+from tongues.runs.record import Run
 from tongues.text import Document
 from tongues.text.reading import Fault, find_files, read_file
 from tongues.text.tokens import Tokens, load_tokenizer, open_tokens
 
-_ALL = 2**62  # tokens: more than any text has
+PART = "scored_in_part"
 _SPLITS = frozenset({"all", "dev", "new", "old", "test", "train", "val", "valid"})  # some are codes
 
 
@@ -29,8 +31,8 @@ def read_texts(
     workspace: Path,
     *,
     languages: Sequence[str] | None = None,
-    limit: int | None = None,
-    lineages: Iterable[Lineage] = (),
+    limit: int | Sequence[Run] | None = None,
+    lineages: Sequence[Lineage] = (),
     fault: Callable[[ItemFault], None] = lambda fault: None,
     caution: Callable[[Caution], None] = lambda caution: None,
     say: Callable[[str], None] = lambda line: None,
@@ -41,10 +43,10 @@ def read_texts(
     nothing was tuned on; or a file or folder of `<tag>.jsonl`, `<tag>.txt` or `<tag>.parquet`,
     packed or not.
     A row has `text` and may have `id` and `group`, which translations of one text share; in `.txt`
-    blank lines separate documents. limit: documents of a language. lineages: ensembles whose
-    training text is left out. fault: receives what is not scored: what is not a document, and
-    languages of which all held-out text is training text. caution: receives doubts about the rest.
-    say: receives lines for users.
+    blank lines separate documents. limit: documents of a language, or the runs to which held-out
+    text is sized. lineages: of the models, whose training text is left out. fault: receives what is
+    not scored: what is not a document, and languages of which all held-out text is training text.
+    caution: receives doubts about the rest. say: receives lines for users.
     """
     places = (workspace / "tokens" / source, workspace / source, Path(source))
     prepared = next((place for place in places if (place / "tokens.json").is_file()), None)
@@ -55,7 +57,7 @@ def read_texts(
         known = [lang for lang in selected if not unseen[lang].any()]
         for lang in known:
             what = "all that is held out now"
-            fault(ItemFault(path_text(tokens.path), f"`{lang}`", words.TRAINED_ON, what))
+            fault(ItemFault(path_text(tokens.path), f"`{lang}`", WORDS["trained_on"], what))
         selected = [lang for lang in selected if lang not in known]
         if not selected:
             named = list_languages(f"`{lang}`" for lang in known)
@@ -65,10 +67,16 @@ def read_texts(
         for lang in selected:
             if count := int((~unseen[lang]).sum()):
                 documents = {"count": count, "all": len(unseen[lang]), "language": lang}
-                say(words.DOCUMENTS_TRAINED_ON.format(**documents, why=words.TRAINED_ON))
+                say(WORDS["documents_trained_on"].format(**documents, why=WORDS["trained_on"]))
         for doubt in unknown_cautions(tokens, lineages, workspace):
             caution(doubt)
-        return held_out_documents(tokens, unseen, selected, limit=limit)
+        most = ALL
+        if limit is not None and not isinstance(limit, int):
+            most, limit = fitting_tokens(limit, len(lineages), len(selected)), None
+        for doubt in _part_cautions(tokens, unseen, selected, most):
+            caution(doubt)
+        return held_out_documents(tokens, unseen, selected, tokens=most, limit=limit)
+    limit = limit if isinstance(limit, int) else None
     if not Path(source).exists():
         names = [file.parent.name for file in (workspace / "tokens").glob("*/tokens.json")]
         what = f"there are no prepared tokens, no file and no folder `{source}`"
@@ -80,14 +88,14 @@ def read_texts(
         if lang := file_language(name) or file_language(folder):  # sw.jsonl, or sw/bible.jsonl
             files.setdefault(lang, []).append(path)
             if lang not in (name, folder):
-                say(words.READ_AS.format(file=path.name, language=lang))
+                say(WORDS["read_as"].format(file=path.name, language=lang))
         else:
             passed.append(path.name)
-    hint = words.NAME_FILES
+    hint = WORDS["name_files"]
     if not files:
         raise UserError("no file is named for a language", where=source, hint=hint)
     if passed:
-        say(words.NOT_NAMED.format(source=source, files=", ".join(passed), hint=hint))
+        say(WORDS["not_named"].format(source=source, files=", ".join(passed), hint=hint))
     texts: dict[str, list[Document]] = {}
     for lang in _check_languages(source, tuple(files), languages):
         faults: list[Fault] = []
@@ -98,6 +106,18 @@ def read_texts(
         for each in faults:
             fault(ItemFault(each.source, f"at {each.place:,}", each.reason, each.sample))
     return texts
+
+
+def _part_cautions(
+    tokens: Tokens, unseen: Mapping[str, np.ndarray], languages: Iterable[str], most: int
+) -> Iterator[Caution]:
+    """What is left out of each language where so many tokens are scored."""
+    for lang in languages:
+        bounds = tokens.shard(lang, "valid").bounds
+        count, every = (len(scored_documents(bounds, n, unseen[lang])) for n in (most, ALL))
+        if count < every:
+            line = WORDS["sized"].format(language=lang, count=count, all=every)
+            yield Caution(PART, line)
 
 
 def file_language(name: str) -> str:
@@ -142,7 +162,7 @@ def held_out_documents(
     unseen: Mapping[str, np.ndarray],
     languages: Sequence[str] | None = None,
     *,
-    tokens: int = _ALL,
+    tokens: int = ALL,
     limit: int | None = None,
 ) -> dict[str, list[Document]]:
     """The first half of what a preparation held out, as text.

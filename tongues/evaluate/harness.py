@@ -10,6 +10,7 @@ it. The mean of such values has the variance that a paired bootstrap of the bloc
 import importlib
 import logging
 import math
+import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, is_dataclass
@@ -21,12 +22,14 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from langcodes import tag_is_valid
 
+from tongues.core.beside import read_beside
 from tongues.core.errors import UserError, nearest
 from tongues.core.extras import require
 from tongues.core.files import file_hash, fingerprint
 from tongues.core.hub import why_silent
-from tongues.evaluate.harness_names import name_and_language
+from tongues.evaluate.words import WORDS
 from tongues.languages.catalogue import catalogue_tag
 
 if TYPE_CHECKING:  # with torch
@@ -34,16 +37,9 @@ if TYPE_CHECKING:  # with torch
 
 
 HARNESS = "lm-eval:"
-_FROM_FILES = (
-    "read files: `--tasks NAME --data FOLDER`, or `lm-eval:FILE.yaml`, a task of lm-eval's whose "
-    "data are here"
-)
 _SEED = 1234  # lm-eval's, of demonstrations
 _BLOCKS = 50  # chosen; of the jackknife: their t has 2 % wider intervals than infinitely many
-# Fields of lm-eval's documents that items share; equal texts make a group.
-_GROUPS = ("flores_passage", "passage", "premise", "context", "article", "paragraph", "source_id")
-# Those that name an item, which its translations have too.
-_KEYS = (("link", "question_number"), ("id",), ("idx",), ("story_id",), ("sample_id",), ("ind",))
+_FIELDS = read_beside(__file__, "harness.toml")
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,6 +115,16 @@ def harness_tasks(
         there = ", ".join(sorted({name_and_language(task)[1] for task in loaded}))
         raise UserError("has none of these languages", where=words, hint=f"there are {there}")
     return by_name
+
+
+def name_and_language(task: str) -> tuple[str, str]:
+    """A task's name without its language, as of `xcopa_sw` or `belebele_swh_Latn`, and its tag."""
+    for pattern in _FIELDS["names"]:
+        match = re.fullmatch(pattern, task)
+        code = match and _FIELDS["codes"].get(match["code"], match["code"])
+        if match and code and tag_is_valid(code):
+            return match["name"] + (match.groupdict().get("rest") or ""), catalogue_tag(code)
+    return task, "und"
 
 
 def _content(task: Any, limit: int | None, num_fewshot: int | None) -> str:
@@ -245,7 +251,9 @@ def item_values(
 
 def _group(sample: Mapping[str, Any]) -> str:
     doc = sample["doc"] if isinstance(sample["doc"], Mapping) else {}
-    texts = (doc[field] for field in _GROUPS if isinstance(doc.get(field), str) and doc[field])
+    texts = (
+        doc[field] for field in _FIELDS["groups"] if isinstance(doc.get(field), str) and doc[field]
+    )
     text = next(texts, None)
     return str(sample["doc_id"]) if text is None else fingerprint([text])[:12]
 
@@ -253,7 +261,7 @@ def _group(sample: Mapping[str, Any]) -> str:
 def item_keys(samples: Sequence[Mapping[str, Any]], *, rows: bool) -> tuple[str, ...]:
     """The documents' own keys, else their rows; without choices, with a mark of their targets."""
     docs = [each["doc"] if isinstance(each["doc"], Mapping) else {} for each in samples]
-    for fields in _KEYS:
+    for fields in _FIELDS["keys"]:
         named = [" ".join(str(doc.get(field, "")) for field in fields).strip() for doc in docs]
         if all(named) and len(set(named)) == len(named):
             return tuple(named)
@@ -286,7 +294,7 @@ def _load(source: str) -> dict[str, Any]:
             return manager.load([source])["tasks"]
     except Exception as error:  # of any library that reads data sets
         what = f"lm-eval cannot load this task: {type(error).__name__}: {error}"
-        hint = _FROM_FILES if silent else ""
+        hint = WORDS["from_files"] if silent else ""
         what = f"{what}; the hub does not answer ({silent})" if silent else what
         raise UserError(what, where=f"{HARNESS}{source}", hint=hint) from None
 

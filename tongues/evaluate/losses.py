@@ -12,7 +12,7 @@ from tokenizers import Tokenizer
 
 from tongues.core.errors import Caution, UserError
 from tongues.core.jsonable import from_plain, to_plain
-from tongues.evaluate import words
+from tongues.evaluate.words import WORDS
 from tongues.text.tokens.fertility import BYTEWISE
 from tongues.text.tokens.spelling import unknown_id
 
@@ -172,10 +172,10 @@ def spelling_cautions(language: str, losses: DocumentLosses) -> list[Caution]:
     rate = _ratio(losses.bytes, losses.tokens)  # NaN without tokens
     if missing >= _MISSING:
         documents = {"count": int((losses.missing > 0).sum()), "all": len(losses.ids)}
-        line = words.LETTERS_LOST.format(language=language, share=missing, **documents)
+        line = WORDS["letters_lost"].format(language=language, share=missing, **documents)
         return [Caution("script_missing", line)]
     if rate < BYTEWISE:
-        return [Caution("spelt_out", words.BYTE_BY_BYTE.format(language=language, rate=rate))]
+        return [Caution("spelt_out", WORDS["byte_by_byte"].format(language=language, rate=rate))]
     return []
 
 

@@ -5,13 +5,13 @@ from dataclasses import dataclass, field, replace
 from importlib.metadata import version
 
 from tongues.core.errors import UserError
-from tongues.evaluate import words
 from tongues.evaluate.answers import metric_scores, task_scores
 from tongues.evaluate.comparing import source_losses, text_scores
 from tongues.evaluate.evaluation import Evaluation, TaskScores, TextScores
 from tongues.evaluate.harness import HarnessTask
 from tongues.evaluate.runner import Results, Unit
 from tongues.evaluate.tasks import FewShotTask, ItemFault, count_faults
+from tongues.evaluate.words import WORDS
 
 Pairs = Sequence[tuple[str, str]]  # of models to compare
 
@@ -78,7 +78,7 @@ def _add_own(
             suited.append(lang)
         else:
             reasons = ", ".join(dict.fromkeys(fault.reason for fault in here))
-            line = words.NO_ITEM.format(task=name, language=lang, reasons=reasons)
+            line = WORDS["no_item"].format(task=name, language=lang, reasons=reasons)
             tasks.left_out.append(line)
     if not suited:
         return
@@ -107,7 +107,7 @@ def _add_harness(
     for metric, of in metric_scores(each, pairs, gaps.append).items():
         tasks.scores[f"{name} {metric}"], tasks.examples[f"{name} {metric}"] = of, example
     for metric, lang in gaps:
-        line = words.NO_VALUE.format(task=name, metric=metric, language=lang)
+        line = WORDS["no_value"].format(task=name, metric=metric, language=lang)
         tasks.left_out.append(line)
 
 

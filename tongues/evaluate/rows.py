@@ -17,7 +17,7 @@ import torch
 from torch.nn.utils.rnn import pad_sequence
 from transformers import PreTrainedModel
 
-from tongues.evaluate.words import HAS_READ
+from tongues.evaluate.words import WORDS
 from tongues.experts.ensemble.ensemble import mixed
 from tongues.experts.ensemble.model import Model
 from tongues.models.scorer import BatchScorer, Prefix, probed_scorer
@@ -129,7 +129,7 @@ def each_expert(
 
         def done(count: int, share: float, at: int = expert, total: int = len(parts)) -> None:
             name = ensemble.lineage.names[at]
-            line = HAS_READ.format(expert=name, count=count, total=total)
+            line = WORDS["has_read"].format(expert=name, count=count, total=total)
             tell((at + share) / ensemble.k, line)
 
         if parts:

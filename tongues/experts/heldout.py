@@ -15,8 +15,8 @@ import numpy as np
 from tongues.core.errors import Caution, UserError
 from tongues.core.quantities import show_count
 from tongues.core.roles import list_languages
-from tongues.experts import words
 from tongues.experts.ensemble.lineage import Lineage
+from tongues.experts.words import WORDS
 from tongues.runs.record import read_run
 from tongues.text.tokens import Tokens, load_tokenizer, open_tokens
 from tongues.text.tokens.spelling import token_spellings
@@ -86,9 +86,9 @@ def held_out_cautions(tokens: Tokens, lineage: Lineage, workspace: Path) -> list
             for shard in [tokens.shard(lang, "valid")]
         )
         lost = ", ".join(f"`{lang}`" for lang, kept in moved.items() if not kept.any())
-        sentence = words.HELD_OUT_MOVED.format(shares=shares)
+        sentence = WORDS["held_out_moved"].format(shares=shares)
         if lost:
-            sentence = words.HELD_OUT_ALL_KNOWN.format(moved=sentence, languages=lost)
+            sentence = WORDS["held_out_all_known"].format(moved=sentence, languages=lost)
         cautions.append(Caution("held_out_moved", sentence))
     return cautions + unknown_cautions(tokens, [lineage], workspace)
 
@@ -100,7 +100,7 @@ def unknown_cautions(tokens: Tokens, lineages: Iterable[Lineage], workspace: Pat
     languages = [f"`{lang}`" for lang in tokens.languages if lang in gone]
     if not languages:
         return []
-    sentence = words.HELD_OUT_UNKNOWN.format(languages=list_languages(languages))
+    sentence = WORDS["held_out_unknown"].format(languages=list_languages(languages))
     return [Caution("held_out_unknown", sentence)]
 
 

@@ -14,7 +14,6 @@ from types import MappingProxyType
 from tongues.core.errors import Caution, UserError, nearest
 from tongues.core.files import file_hash
 from tongues.core.roles import Roles
-from tongues.experts import words
 from tongues.experts.base import with_own_base
 from tongues.experts.budgets import share_budget
 from tongues.experts.ensemble.lineage import (
@@ -34,6 +33,7 @@ from tongues.experts.partition.methods import (
     make_partition,
 )
 from tongues.experts.partition.partition import Partition
+from tongues.experts.words import WORDS
 from tongues.languages.donors import best_donor
 from tongues.recipe import BaseChoice, Experts, Recipe
 from tongues.text.tokens import open_tokens
@@ -211,7 +211,7 @@ def seed_cautions(rounds: Sequence[Round]) -> list[Caution]:
         seeds = sorted({made.seed for made in rounds if made.add_to == folder})
         if folder and len(seeds) > 1:
             named = " and ".join(map(str, seeds))
-            sentence = words.ONE_PARENT.format(seeds=named, folder=folder)
+            sentence = WORDS["one_parent"].format(seeds=named, folder=folder)
             cautions.append(Caution("one_parent", sentence))
     return cautions
 

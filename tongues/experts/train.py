@@ -11,7 +11,6 @@ from tongues.core.errors import UserError
 from tongues.core.extras import require
 from tongues.core.files import file_hash
 from tongues.core.launch import Launcher
-from tongues.experts import words
 from tongues.experts.ensemble.ensemble import assembled, expert_log_probs
 from tongues.experts.ensemble.filter import count_tokens, token_logs
 from tongues.experts.ensemble.lineage import (
@@ -37,6 +36,7 @@ from tongues.experts.ensemble.router import (
 from tongues.experts.heldout import documents_of, tuning_documents, unseen_documents
 from tongues.experts.partition.topics import term_directions
 from tongues.experts.plans import Round
+from tongues.experts.words import WORDS
 from tongues.recipe import Recipe
 from tongues.runs.record import FAILURE, read_run, status_of
 from tongues.text.tokens import Tokens, open_cluster, open_tokens
@@ -92,7 +92,7 @@ def train_experts(
     ]
     if failure:
         for folder in folders:
-            tell(words.WHOLE.format(folder=folder))
+            tell(WORDS["whole"].format(folder=folder))
         raise failure
     return folders
 
@@ -150,7 +150,7 @@ def merge(
         ),
     )
     if len(experts) > 1:
-        tell(words.FITTING.format(ensemble=made.name))
+        tell(WORDS["fitting"].format(ensemble=made.name))
         unseen = unseen_documents(tokens, [lineage], workspace)
         documents: list[np.ndarray] = []
         for lang in tokens.languages:

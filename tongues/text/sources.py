@@ -7,7 +7,7 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
-from langcodes import tag_is_valid
+from langcodes import standardize_tag, tag_is_valid
 
 from tongues import recipe
 from tongues.core.beside import read_beside
@@ -187,6 +187,9 @@ def check_tag(lang: str, where: str) -> None:
         with suppress(UserError):
             hint = f"did you mean `{find_language(lang).tag}`?"
         raise UserError(f"`{lang}` is not a language tag", where=where, hint=hint)
+    own = standardize_tag(lang)
+    if own != lang and (len(lang) == 3 or lang.isupper()):  # as `UKR`, `ukr` or `UK`
+        raise UserError(f"`{lang}` is the language `{own}`", where=where, hint=f"write `{own}`")
 
 
 def check_text(settings: recipe.Text) -> list[TextSource]:

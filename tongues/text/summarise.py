@@ -147,8 +147,8 @@ def _cautions(lang: str, about: LanguageSummary) -> Iterator[tuple[str, str]]:
         "unknown_language": bool(read) and not about["known"] and not made,
     }
     yield from ((code, "") for code, is_so in found.items() if is_so)
-    for source in about["sources"]:
-        if not source["documents"]:
-            yield "empty_source", source["title"]
+    empty = [f"`{source['title']}`" for source in about["sources"] if not source["documents"]]
+    if empty:
+        yield "empty_source", empty[0] + (f" and {len(empty) - 1} more" if empty[1:] else "")
     if (about["foreign"] or 0.0) > _FOREIGN:
         yield "other_languages_inside", ""

@@ -5,6 +5,7 @@ from pathlib import Path
 
 from tongues.core.errors import UserError, nearest
 from tongues.core.files import file_hash, files_named, fingerprint
+from tongues.core.foreign.folder import check_foreign
 from tongues.core.hub import hub_folder
 from tongues.core.roles import Roles, list_languages
 from tongues.recipe import BaseChoice, Train, training_command
@@ -29,6 +30,7 @@ def find_base(base: str | None, workspace: Path, *, weights: bool = True) -> Pat
             raise UserError(what, where="train.base", hint="train it to its end first")
         return store / base
     if (Path(base) / "config.json").is_file():
+        check_foreign(Path(base))
         return Path(base)
     trained = training_command(base, workspace)
     folder = None if trained else hub_folder(base, store, weights=weights, where="train.base")

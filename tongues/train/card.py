@@ -7,7 +7,8 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
-from tongues.core.errors import UserError
+from tongues.core.beside import read_beside
+from tongues.core.errors import UserError, code_text
 from tongues.core.files import read_json
 from tongues.core.pages import CARD, Items, Table, as_markdown
 from tongues.core.pages.blocks import Block, Paragraph
@@ -23,9 +24,11 @@ from tongues.train.metadata import (
     hub_name,
     licence_of,
     model_index,
+    quantized_base,
     without_paths,
 )
 
+_PARTS: dict[str, str] = read_beside(__file__, "card.toml")
 DATA = "## Data"
 _PATHS = 5  # of a language's files, named
 _INSIDE = 0.01  # share of another language in a language's text that is worth a word
@@ -44,6 +47,7 @@ def write_card(directory: Path, record: Run, workspace: Path) -> None:
     how = f"Trained with {made} on {read} tokens ({shares}), {record.flops:.3g} FLOPs."
     if not record.tokens:
         how = f"Made by {made}: a base for a run on {shares}, not trained yet."
+    how += f"\n{quantized_base(record.base_model, workspace)}".rstrip()
     roles = [f"- target languages: {list_languages(record.targets)}"]
     if base:
         replay = ", ".join(f"{share * 100:.4g}% {lang}" for lang, share in record.replay.items())
@@ -51,46 +55,27 @@ def write_card(directory: Path, record: Run, workspace: Path) -> None:
         roles.append(f"- replay of base languages: {replay or 'none'}")
     licence = licence_of(first_base(record.base_model, workspace))
     base_model, datasets = hub_name(record.base_model, workspace), _datasets(record, workspace)
-    card = f"""{front_matter(record.languages, base_model, licence, datasets)}
-# {record.run}
-
-A decoder of family `{record.family}` and shape {record.shape}: {params["total"]:,}
-parameters, {params["non_embedding"]:,} of them outside the embeddings.
-{how}
-
-{chr(10).join(roles)}
-
-{usage()}
-## Licence
-
-{licence.sentence}
-
-## Recipe
-
-By {versions}:
-
-```json
-{json.dumps(without_paths(record.settings), indent=1, ensure_ascii=False)}
-```
-
-{data_section(record, workspace)}"""
+    card = _PARTS["card"].format(
+        head=front_matter(record.languages, base_model, licence, datasets),
+        run=record.run,
+        family=record.family,
+        shape=record.shape,
+        total=params["total"],
+        outside=params["non_embedding"],
+        how=how,
+        roles="\n".join(roles),
+        usage=usage(),
+        licence=licence.sentence,
+        versions=versions,
+        settings=json.dumps(without_paths(record.settings), indent=1, ensure_ascii=False),
+        data=data_section(record, workspace),
+    )
     (directory / CARD).write_text(card, encoding="utf-8")
 
 
 def usage() -> str:
     """How a folder is used, as Markdown."""
-    return """## Use
-
-```python
-from transformers import AutoModelForCausalLM, AutoTokenizer
-
-name = "."  # this folder, or its name on the hub
-model = AutoModelForCausalLM.from_pretrained(name)
-tokenizer = AutoTokenizer.from_pretrained(name)
-prompt = tokenizer("…", return_tensors="pt", return_token_type_ids=False)
-print(tokenizer.decode(model.generate(**prompt, max_new_tokens=64)[0]))
-```
-"""
+    return _PARTS["usage"]
 
 
 def add_sections(directory: Path, *sections: str, scores: Sequence[ScoredText] = ()) -> None:
@@ -224,7 +209,8 @@ def _sources(lang: str, text: Mapping[str, Any]) -> Iterator[str]:
     if lang in text["files"]:
         paths = text["files"][lang]["paths"]
         more = f" and {len(paths) - _PATHS} more" if len(paths) > _PATHS else ""
-        yield f"files {', '.join(f'`{Path(path).name}`' for path in paths[:_PATHS])}{more}"
+        names = ", ".join(f"`{code_text(Path(path).name)}`" for path in paths[:_PATHS])
+        yield f"files {names}{more}"
     if lang in text["hub"]:
         hub = text["hub"][lang]
         subset = f", subset `{hub['subset']}`" if hub["subset"] else ""

@@ -12,6 +12,7 @@ from langcodes import tag_is_valid
 from ruamel.yaml import YAML
 from ruamel.yaml.error import YAMLError
 
+from tongues.core.errors import code_text
 from tongues.core.estimate import Estimate
 from tongues.core.files import read_json
 from tongues.core.hub import is_hub_id, local
@@ -123,10 +124,9 @@ def languages_of(folder: Path) -> tuple[str, ...]:
 
 def _head(folder: Path) -> dict[str, Any]:
     card = folder / "README.md"
-    if card.is_file():
+    with suppress(YAMLError, OSError, RecursionError, TypeError, ValueError):  # a head that is none
         _, _, rest = card.read_text(encoding="utf-8").partition("---\n")
-        with suppress(YAMLError, TypeError, ValueError):  # a head that is none
-            return dict(YAML(typ="safe").load(rest.partition("\n---")[0]))
+        return dict(YAML(typ="safe").load(rest.partition("\n---")[0]))
     return {}
 
 
@@ -141,11 +141,17 @@ def first_base(model: str | None, workspace: Path) -> str | None:
 def hub_name(model: str | None, workspace: Path) -> str | None:
     """The name on the hub of the first base of a chain of runs, where that is known.
 
-    Known are models in the hub's own cache, whose folders are named for them.
+    Known are models in the hub's own cache, whose folders are named for them, and folders whose
+    card names one.
     """
     model = first_base(model, workspace)
     if model is None:
         return None
+    named = _head(Path(model)).get("base_model")
+    return _cached_name(model) or (named if isinstance(named, str) and is_hub_id(named) else None)
+
+
+def _cached_name(model: str) -> str | None:
     folders = pairwise(Path(model).resolve().parts)
     cached = (folder for folder, below in folders if below == "snapshots")
     named = next((folder for folder in cached if folder.startswith("models--")), "")
@@ -157,7 +163,20 @@ def base_label(model: str, workspace: Path) -> str:
     if (workspace / "runs" / model / "run.json").is_file():
         return model
     parts = [part for part in Path(model).parts if part != "model"]
-    return hub_name(model, workspace) or (parts[-1] if Path(model).exists() else _shown(model))
+    there, first = Path(model).exists(), first_base(model, workspace)
+    cached = _cached_name(first) if first else None
+    return code_text(cached or (parts[-1] if there else _shown(model)))
+
+
+def quantized_base(model: str | None, workspace: Path) -> str:
+    """A sentence where the first base of a chain of runs was quantized, by its card."""
+    folder = first_base(model, workspace)
+    how = _head(Path(folder)).get("quantization") if folder else None
+    if not isinstance(how, str):
+        return ""
+    name = hub_name(model, workspace)
+    of = f"`{code_text(name)}`" if name else "model"
+    return f"Its base is a quantized {of}: {code_text(how)}."
 
 
 def without_paths(value: Any) -> Any:

@@ -12,25 +12,14 @@ from contextlib import AbstractContextManager, ExitStack, contextmanager, suppre
 from pathlib import Path
 from typing import Any, Protocol
 
+from tongues.core.beside import read_beside
 from tongues.core.extras import require
 from tongues.core.files import read_json
 from tongues.core.registry import Registry
 
 Write = Callable[[int, dict[str, float]], None]  # the numbers of a step
 
-_SHOWN = {  # the name of each number in a tracker
-    "metrics.jsonl": {
-        "loss": "train/loss",
-        "learning_rate": "train/learning_rate",
-        "norm": "train/norm",
-    },
-    "evals.jsonl": {"loss": "held out/{lang}", "bits_per_byte": "bits per byte/{lang}"},
-    "timing.jsonl": {
-        "tokens_per_second": "speed/tokens per second",
-        "utilization": "speed/utilization",
-        "memory": "speed/memory",
-    },
-}
+_SHOWN: dict[str, dict[str, str]] = read_beside(__file__, "trackers.toml")
 
 
 class Tracker(Protocol):

@@ -127,8 +127,8 @@ def _next(asked: NextSteps, *, as_json: bool) -> None:
     if as_json:
         print_json({"steps": [step.to_json() for step in steps]})
         return
-    print_table([{"": x.place, "next": x.command, "because": x.reason} for x in steps])
-    hint(steps[0].command)
+    print_table([{"": x.place, "next": x.line, "because": x.reason} for x in steps])
+    hint(steps[0].line)
 
 
 languages = function(Languages)

@@ -51,7 +51,7 @@ def hint_recipe(recipe: "TextRecipe", asked: OfRecipe, *, sound: bool = False) -
     from tongues.plan.steps import step_of_recipe
 
     words = [str(asked.recipe), *asked.overrides]
-    hint(step_of_recipe(recipe, words, Path(asked.workspace), sound=sound).command)
+    hint(step_of_recipe(recipe, words, Path(asked.workspace), sound=sound).line)
 
 
 def hint_runs(folder: Path, workspace: Path) -> None:
@@ -59,4 +59,4 @@ def hint_runs(folder: Path, workspace: Path) -> None:
     from tongues.core.terminal import hint
     from tongues.plan.steps import step_of_runs
 
-    hint(step_of_runs(folder, workspace).command)
+    hint(step_of_runs(folder, workspace).line)

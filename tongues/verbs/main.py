@@ -23,17 +23,9 @@ VERBS = (demo, guide, laws, models, pages, plan, recipes)
 _PATIENCE = 5.0  # seconds
 
 
-# The verbs in the order of work.
-_ORDER = {
-    "Plan": ("languages", "plan", "new", "check"),
-    "Prepare": ("prepare",),
-    "Train": ("train", "study", "experts", "import"),
-    "Evaluate": ("evaluate", "fit"),
-    "Use": ("generate", "serve", "export"),
-    "Look": ("next", "ls", "watch", "report", "demo", "doctor"),
-}
-# An example of each verb, and the recipe keys that it reads.
+# The verbs in the order of work; an example of each, and the recipe keys that it reads.
 _EXAMPLES: dict[str, list[str]] = read_beside(__file__, "examples.toml")
+_ORDER: dict[str, list[str]] = read_beside(__file__, "order.toml")
 
 
 @click.group(

@@ -56,7 +56,11 @@ class Evaluate(Placed, Shared, Launched, Quietly, Verb["Evaluation"]):
     languages: str | Sequence[str] | None = option(
         "Languages of texts and tasks (all).", metavar="A,B,…", default=None
     )
-    limit: int | None = option("Items and documents per language.", COUNT, default=None)
+    limit: int | None = option(
+        "Items and documents per language; 0: all (held-out text: what fits the run).",
+        click.IntRange(0),
+        default=None,
+    )
     num_fewshot: int | None = option(
         "Examples before an item (0, or the number of lm-eval's task).",
         click.IntRange(0),
@@ -98,7 +102,7 @@ def _evaluate(asked: Evaluate, *, compare: bool, as_json: bool) -> None:
     page = evaluation_folder(workspace, made.name) / "index.html"
     if page.exists():
         echo(page)
-    hint(step_of_evaluation(made, workspace).command)
+    hint(step_of_evaluation(made, workspace).line)
 
 
 @settings

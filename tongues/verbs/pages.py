@@ -99,7 +99,7 @@ def _report(asked: Report, *, as_json: bool) -> None:
         return
     inside = bool(places) and places[0].parent.name in ("corpus", "tokens")
     workspace = places[0].parent.parent if inside else Path(asked.workspace)
-    hint(steps_in(workspace)[0].command)
+    hint(steps_in(workspace)[0].line)
 
 
 @settings

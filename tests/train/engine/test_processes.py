@@ -9,47 +9,16 @@ from typing import Any
 
 import pytest
 
+from tests.golden import inputs
 from tongues.core.errors import UserError
 from tongues.train.engine.processes import Processes, join_processes
 
 Two = tuple[Path, list[dict[str, Any]]]
 
 # A torchrun that started one of two processes, which waits for the other.
-WAITING = """
-import os, subprocess, sys, time
-environment = dict(WORLD_SIZE="2", RANK="1", LOCAL_RANK="1", LOCAL_WORLD_SIZE="2",
-                   MASTER_ADDR="127.0.0.1", MASTER_PORT="9")
-code = ("from tongues.train.engine.processes import join_processes as join; "
-        "print('here', flush=True); join('cpu')")
-child = subprocess.Popen([sys.executable, "-c", code], env=os.environ | environment,
-                         stdout=subprocess.PIPE, stderr=subprocess.DEVNULL)
-child.stdout.readline()
-time.sleep(1)
-print(child.pid, flush=True)
-time.sleep(60)
-"""
+WAITING: str = inputs("programs")["WAITING"]
 # One of two processes: the first has work that takes longer than a step may, then the other hangs.
-HANGING = """
-import time
-from datetime import timedelta
-from tongues.core.errors import UserError
-from tongues.train.engine import processes as engine
-engine._IN_STEPS = timedelta(seconds=5)  # also to meet each other
-processes = engine.join_processes("cpu")
-try:
-    with engine.together(processes, "here"):
-        processes.once(lambda: time.sleep(7))
-        if processes.first:
-            time.sleep(7)
-        processes.wait()
-        print("waited", flush=True)
-        if not processes.first:
-            time.sleep(120)
-        start = time.monotonic()
-        processes.sum([1.0])
-except UserError as error:
-    print(str(error).splitlines()[0], "soon" if time.monotonic() - start < 20 else "late")
-"""
+HANGING: str = inputs("programs")["HANGING"]
 
 
 def test_alone_nothing_is_exchanged(monkeypatch: pytest.MonkeyPatch) -> None:

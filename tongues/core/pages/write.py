@@ -11,12 +11,17 @@ from pathlib import Path
 from textwrap import wrap
 from typing import Any
 
-from tongues.core.errors import UserError
+from tongues.core.errors import UserError, printable
 from tongues.core.extras import require
 from tongues.core.files import check_writable, whole_directory, whole_file, write_json, write_text
 from tongues.core.pages import blocks as b
 from tongues.core.pages.blocks import Block, Cell, Figure, Page, Table
 from tongues.core.pages.theme import config
+
+_FORMULAS = ("=", "+", "-", "@", "\t", "\n")  # how a cell begins that a spreadsheet computes
+
+# Labels that may be cut: vl-convert fails where that is between the halves of such a letter.
+_CUT, _ASTRAL = 12, re.compile("[\U00010000-\U0010ffff]")
 
 # Blocks as HTML, and the self-contained page around them.
 
@@ -197,7 +202,7 @@ def write_page(page: Page, out: Path, progress: Callable[[str], None] = lambda _
     with whole_directory(out) as aside:
         write_figures(page.figures, aside / "figures", progress)
         progress("writing the page")
-        write_text(aside / "index.html", page_as_html(page))
+        write_text(aside / "index.html", printable(page_as_html(page)))
         head = {"title": page.title, "versions": dict(page.versions)}
         write_json(aside / _MARK, head | dict(page.numbers))
     return out / "index.html"
@@ -219,7 +224,8 @@ def write_figures(
     written = []
     for figure in figures:
         progress(f"drawing {figure.title.lower()}")
-        spec = chart_of(figure).to_dict(validate=False)  # panels were checked when they were made
+        # panels were checked when they were made; a control character would end this process
+        spec = _printable(chart_of(figure).to_dict(validate=False))
         spec["config"] = config("light", paper=True)
         svg = _renumbered(vl_convert.vegalite_to_svg(spec))
         path = folder / f"{figure.name}.svg"
@@ -233,9 +239,28 @@ def write_figures(
             names = dict.fromkeys(name for row in figure.rows for name in row)
             writer = csv.DictWriter(file, list(names))
             writer.writeheader()
-            writer.writerows(figure.rows)
+            writer.writerows(
+                {name: _no_formula(value) for name, value in row.items()} for row in figure.rows
+            )
         written.append(path)
     return written
+
+
+def _printable(value: Any) -> Any:
+    """The same with every text in it as a page shows it."""
+    if isinstance(value, dict):
+        return {printable(key): _printable(each) for key, each in value.items()}
+    if isinstance(value, list | tuple):
+        return [_printable(each) for each in value]
+    text = printable(value) if isinstance(value, str) else value
+    long = isinstance(text, str) and len(text) > _CUT
+    return _ASTRAL.sub("\ufffd", text) if long else text
+
+
+def _no_formula(value: Any) -> Any:
+    """A text that no spreadsheet computes: one that begins like a formula is quoted."""
+    text = printable(value) if isinstance(value, str) else value
+    return f"'{text}" if isinstance(text, str) and text[:1] in _FORMULAS else text
 
 
 def chart_of(figure: Figure) -> Any:

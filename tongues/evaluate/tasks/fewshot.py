@@ -17,7 +17,7 @@ from tongues.evaluate.tasks.items import (
     read_items,
 )
 from tongues.evaluate.tasks.task import TASKS, Task
-from tongues.evaluate.words import POWER
+from tongues.evaluate.words import WORDS
 
 END_OF_DEMONSTRATION = "\n\n"
 
@@ -41,7 +41,7 @@ class FewShotTask:
         fewer = len(set(groups)) < len(groups)
         inside = f" in {len(set(groups)):,} groups" if fewer else ""
         about = {"task": self.task.name, "language": self.language, "size": size}
-        return POWER.format(**about, count=f"{len(groups):,} items{inside}")
+        return WORDS["power"].format(**about, count=f"{len(groups):,} items{inside}")
 
     def fingerprint(self, draw: int) -> str:
         """Changes with anything that a model's answers in a draw depend on."""

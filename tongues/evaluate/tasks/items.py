@@ -14,7 +14,7 @@ from langcodes import tag_is_valid
 from tongues.core.errors import UserError, nearest
 from tongues.core.files import fingerprint, path_text
 from tongues.evaluate.tasks.task import Fields, Normalisation, Task
-from tongues.evaluate.words import LEFT_OUT
+from tongues.evaluate.words import WORDS
 from tongues.recipe import Hub
 from tongues.text.reading import Fault
 from tongues.text.reading.hub import hub_rows, hub_source
@@ -96,7 +96,8 @@ def count_faults(faults: Sequence[ItemFault]) -> list[str]:
     things = {(fault.reason, fault.source, fault.place) for fault in faults}
     counts = Counter(reason for reason, _, _ in things)
     return [
-        LEFT_OUT.format(count=counts[reason], **asdict(fault)) for reason, fault in first.items()
+        WORDS["left_out"].format(count=counts[reason], **asdict(fault))
+        for reason, fault in first.items()
     ]
 
 

@@ -9,12 +9,12 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from tongues.evaluate import words
 from tongues.evaluate.losses import Spelling
 from tongues.evaluate.rows import Row, Tell, score_rows, too_long
 from tongues.evaluate.tasks.fewshot import END_OF_DEMONSTRATION, FewShotTask
 from tongues.evaluate.tasks.items import Item, ItemFault, ItemScore, joined
 from tongues.evaluate.tasks.task import Task
+from tongues.evaluate.words import WORDS
 from tongues.experts.ensemble.model import Model
 
 _TOO_LONG = "too long for the model"
@@ -103,15 +103,15 @@ def _fault(
     missing = spelling.missing(" ".join({item.prompt, *item.endings}))
     if too_long(model, longest):
         about = {"tokens": len(longest.tokens), "context": model.ensemble.context}
-        reason, sample = _TOO_LONG, words.TOO_LONG.format(model=model.name, shots=shots, **about)
+        reason, sample = _TOO_LONG, WORDS["too_long"].format(model=model.name, shots=shots, **about)
     elif missing > _MISSING:
         reason = "script missing"
-        sample = words.NO_TOKENS.format(model=model.name, share=missing)
+        sample = WORDS["no_tokens"].format(model=model.name, share=missing)
     elif len({row.tokens.tobytes() for row in rows}) < len(rows) or any(
         row.start >= len(row.tokens) for row in rows
     ):
         reason = "choices alike"
-        sample = words.SAME_TOKENS.format(model=model.name)
+        sample = WORDS["same_tokens"].format(model=model.name)
     else:
         return None
     source = f"{fewshot.task.name} in {fewshot.language}"

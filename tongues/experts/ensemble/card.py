@@ -17,6 +17,7 @@ from tongues.train.metadata import (
     front_matter,
     hub_name,
     licence_of,
+    quantized_base,
     without_paths,
 )
 
@@ -51,6 +52,8 @@ def write_ensemble_card(
     if made.get("by") not in (None, "dense"):
         notes = f" ({'; '.join(made['notes'])})" if made.get("notes") else ""
         partition = _PARTS["partition"].format(by=made["by"], notes=notes)
+    if how := quantized_base(lineage.base, workspace):
+        partition = f"{partition}{how} "
     links = [f"[{folder}]({folder})" for folder in folders]
     about = _PARTS["ensemble"].format(
         head=_head(lineage.languages, lineage.base, workspace, "tongues"),
@@ -102,7 +105,7 @@ def write_merged_card(
         head=_head(lineage.languages, lineage.base, workspace),
         name=name,
         count=_count(lineage),
-        about=" ".join(about),
+        about=" ".join(filter(None, [*about, quantized_base(lineage.base, workspace)])),
         base=base_label(lineage.base, workspace),
         version=__version__,
         table=expert_table(lineage.experts, expert=lineage.names),

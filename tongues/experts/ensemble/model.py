@@ -11,6 +11,7 @@ from tokenizers import Tokenizer
 
 from tongues.core.errors import UserError
 from tongues.core.files import fingerprint
+from tongues.core.foreign.folder import check_foreign, foreign, rules_of
 from tongues.experts.ensemble.caches import kept_bytes
 from tongues.experts.ensemble.ensemble import (
     Ensemble,
@@ -99,6 +100,8 @@ class Model:
 
     def encode(self, text: str) -> np.ndarray:
         """The token ids of a text, without `first`; names of special tokens are text as any."""
+        if rules := rules_of(self.ensemble.tokenizer / "tokenizer.json"):
+            return rules.encode(text)
         ids = self.tokenizer.encode(text, add_special_tokens=False).ids
         return np.array(ids, dtype=np.int64)
 
@@ -180,7 +183,8 @@ def open_models(
     models = []
     for name in names:
         kind, folder, plain, way = resolve_model(name, workspace)
-        try:
+        check_foreign(model_folder(folder))
+        with foreign(name):
             if folder not in ensembles and kind == "ensemble":
                 ensembles[folder] = open_ensemble(
                     folder, workspace, memory=max_memory, placement=placement
@@ -188,15 +192,14 @@ def open_models(
             elif folder not in ensembles:
                 ensembles[folder] = open_alone(model_folder(folder), plain, placement)
             models.append(_as_model(name, kind, folder, ensembles[folder], way))
-        except UserError:
-            raise
-        except Exception as error:  # whatever a library raises on a folder it does not expect
-            hint = "take the model from another place"
-            raise UserError(f"cannot be opened ({error!r})", where=name, hint=hint) from None
     return models
 
 
 def _as_model(name: str, kind: Kind, folder: Path, ensemble: Ensemble, way: str | None) -> Model:
+    predicted = configure(ensemble.tokenizer).get_text_config().vocab_size
+    if predicted < ensemble.vocabulary:
+        what = f"predicts {predicted:,} tokens; its tokenizer has {ensemble.vocabulary:,}"
+        raise UserError(what, where=name, hint="take the model from another place")
     routing = parse_routing(way) if way else default_routing(ensemble.k)
     check_experts(routing, ensemble.k, name)
     tokenizer = load_tokenizer(ensemble.tokenizer)

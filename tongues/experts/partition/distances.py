@@ -16,9 +16,9 @@ import numpy as np
 
 from tongues.core.errors import UserError, nearest
 from tongues.core.files import read_json
-from tongues.experts import words
 from tongues.experts.partition.partition import Distances, Partition
 from tongues.experts.partition.tree import by_tree
+from tongues.experts.words import WORDS
 from tongues.recipe import Ancestry
 
 _SYNTAX = "S_"  # begins the names of the features that the published clusters of X-ELM come from
@@ -85,9 +85,9 @@ def cosine_distances(
     counts = dict(zip(languages, known.sum(axis=1).tolist(), strict=True))
     width, notes = features.shape[1], []
     if unknown := ", ".join(f"`{lang}`" for lang in languages if not counts[lang]):
-        notes.append(words.NONE_KNOWN.format(languages=unknown))
+        notes.append(WORDS["none_known"].format(languages=unknown))
     notes += [
-        words.FEW_KNOWN.format(language=lang, count=count, width=width)
+        WORDS["few_known"].format(language=lang, count=count, width=width)
         for lang, count in counts.items()
         if 0 < count < width / 2
     ]
@@ -98,7 +98,7 @@ def cosine_distances(
         if counts[languages[i]] and counts[languages[j]]
     ]
     if apart:
-        notes.append(words.NONE_SHARED.format(pairs="; ".join(apart)))
+        notes.append(WORDS["none_shared"].format(pairs="; ".join(apart)))
     return distances, tuple(notes)
 
 
@@ -120,7 +120,7 @@ def typology_distances(languages: Sequence[str]) -> tuple[Distances, tuple[str, 
     distances, notes = cosine_distances(languages, features[rows])
     known = (~np.isnan(features[rows])).sum(axis=1)
     data = f"lang2vec {version('lang2vec')}, its features `{_SYNTAX}…`"
-    about = words.TYPOLOGY.format(
+    about = WORDS["typology"].format(
         data=data, least=known.min(), most=known.max(), width=features.shape[1]
     )
     return distances, (about, *notes)

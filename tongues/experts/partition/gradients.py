@@ -9,10 +9,10 @@ from torch import Tensor
 
 from tongues.core.errors import UserError
 from tongues.core.randomness import derive_seed
-from tongues.experts import words
 from tongues.experts.heldout import same_tokenizer
 from tongues.experts.partition.distances import named
 from tongues.experts.partition.partition import Distances
+from tongues.experts.words import WORDS
 from tongues.models.huggingface import load_model
 from tongues.text.tokens import Tokens
 from tongues.train.engine.fitting import fit_scorer
@@ -82,7 +82,7 @@ def similarity_distances(
         drawn = draw_windows(tokens, lang, windows, context, seed)
         for half in (0, 1):
             halves[half, i] = _gradient(scorer, drawn[half::2], layers, kept)
-    about = words.GRADIENTS.format(model=model_folder, windows=windows, context=context)
+    about = WORDS["gradients"].format(model=model_folder, windows=windows, context=context)
     return gradient_distances(languages, halves), (about,)
 
 

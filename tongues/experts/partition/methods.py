@@ -15,7 +15,6 @@ from ruamel.yaml.error import YAMLError
 from tongues.core.errors import UserError, nearest
 from tongues.core.files import file_hash, fingerprint
 from tongues.core.registry import Registry
-from tongues.experts import words
 from tongues.experts.partition.distances import family_distances, typology_distances
 from tongues.experts.partition.partition import (
     Distances,
@@ -25,6 +24,7 @@ from tongues.experts.partition.partition import (
     write_partition,
 )
 from tongues.experts.partition.tree import by_tree, check_k
+from tongues.experts.words import WORDS
 from tongues.recipe import PartitionSettings, Recipe
 from tongues.text.tokens import Tokens, open_tokens
 from tongues.train.base import base_fingerprint, find_base, model_folder
@@ -284,5 +284,5 @@ def language_distances(recipe: Recipe) -> tuple[Distances, tuple[str, ...]]:
     languages = recipe.text.languages
     made = recipe.text.synthetic
     if made and set(languages) <= made.languages.keys():
-        return family_distances(made.languages), (words.SYNTHETIC,)
+        return family_distances(made.languages), (WORDS["synthetic"],)
     return typology_distances(languages)

@@ -18,9 +18,9 @@ from tongues.core.errors import UserError
 from tongues.core.extras import require
 from tongues.core.files import whole_directory, write_json
 from tongues.core.randomness import derive_seed
-from tongues.experts import words
 from tongues.experts.partition.balanced import balanced_means, even_prices, least, squared_distances
 from tongues.experts.partition.partition import Partition
+from tongues.experts.words import WORDS
 from tongues.text.tokens import Counts, Tokens, load_tokenizer
 from tongues.text.tokens.frame import TextFrame
 from tongues.text.tokens.shards import Shard, shard_dtype, write_shard
@@ -123,7 +123,7 @@ def partition_by_topics(tokens: Tokens, topics: TopicModel) -> Partition:
         a: {b: float(np.linalg.norm(here - there)) for b, there in means.items()}
         for a, here in means.items()
     }
-    notes = (words.TOPICS, *_top_terms(tokens, counts))
+    notes = (WORDS["topics"], *_top_terms(tokens, counts))
     clusters = (tokens.languages,) * k
     return Partition("topics", clusters, tuple(shares), distances=distances, notes=notes)
 
@@ -140,7 +140,7 @@ def _top_terms(tokens: Tokens, counts: np.ndarray) -> Iterator[str]:
         decoded = (tokenizer.decode([token]).strip() for token in islice(best, _TRIED))
         terms = dict.fromkeys(term for term in decoded if len(term) > 1 and term.isalpha())
         if terms:
-            yield words.TOPIC.format(number=number, terms=", ".join(list(terms)[:_TERMS]))
+            yield WORDS["topic"].format(number=number, terms=", ".join(list(terms)[:_TERMS]))
 
 
 def write_clusters(tokens: Tokens, topics: TopicModel, path: Path) -> dict[str, dict[str, Counts]]:

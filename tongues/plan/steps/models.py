@@ -1,14 +1,17 @@
 """What to do with models that were evaluated or measured: export, generate."""
 
 from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from tongues.core.errors import UserError
 from tongues.core.files import changed_at
 from tongues.core.pages import CARD
+from tongues.evaluate.sizing import expected_seconds
 from tongues.plan.steps.step import State, Step, free_place, next_step
 from tongues.runs.record import Run, read_run
+from tongues.text.tokens.store import read_manifest
 from tongues.train.card import find_tokens
 
 if TYPE_CHECKING:
@@ -57,8 +60,11 @@ def step_to_evaluate(state: State, run: Run, workspace: Path, **facts: object) -
     tokens = find_tokens(run, workspace)
     if tokens is None:
         return None
+    counts = read_manifest(tokens)["languages"]
+    held_out = {lang: splits["valid"]["tokens"] for lang, splits in counts.items()}
     text, model = Path(tokens.name), Path(run.run)
-    return next_step(state, workspace, model=model, name=run.run, text=text, **facts)
+    step = next_step(state, workspace, model=model, name=run.run, text=text, **facts)
+    return replace(step, seconds=expected_seconds(run, held_out, 2 if run.base else 1))
 
 
 def step_of_experts(name: str, workspace: Path) -> Step | None:

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from tongues.core.beside import read_beside
+from tongues.core.quantities import show_seconds
 
 Folder = Literal["nothing_here", "work_inside"]
 OfRecipe = Literal["invalid", "no_base", "unsound", "not_prepared", "other_tokens", "renamed"]
@@ -21,30 +22,7 @@ State = Folder | OfRecipe | Trained | Ended | Unfinished | OfStudy | Evaluated |
 
 # Why a step is the next one: a sentence for each state.
 REASONS: Mapping[str, str] = read_beside(__file__)
-# By command: the states that it is next in. Names in braces are facts of the state.
-_COMMANDS: Mapping[str, tuple[State, ...]] = {
-    "tongues new": ("nothing_here",),
-    "tongues next {folder}": ("work_inside",),
-    "tongues check {recipe}": ("invalid", "no_base"),
-    "tongues {verb} {recipe}": ("unsound",),
-    "tongues prepare {recipe}": ("not_prepared", "renamed"),
-    "tongues prepare {recipe} --overwrite": ("other_tokens",),
-    "{train}": (
-        *("not_trained", "other_run", "runs_added", "ensembles_missing"),
-        *("failed", "stopped", "waiting"),
-    ),
-    "tongues ls {folder}": ("damaged", "running", "best_is_gone"),
-    "tongues report {folder}": ("text_alone", "pilot_finished", "no_page"),
-    "tongues experts measure {recipe}": ("not_measured",),
-    "tongues fit {folder} -o {law}": ("no_law",),
-    "{plan}": ("law",),
-    "{train} {more}": ("loose_law", "one_size"),
-    "tongues evaluate {model} --text {text} --compare": ("not_evaluated", "evaluated_in_part"),
-    "tongues export {model} -o {out}": ("not_scored", "best", "as_good"),
-    "tongues generate {model}": ("not_best", "undecided"),
-    "tongues generate {folder}": ("exported",),
-}
-COMMAND_OF = {state: command for command, states in _COMMANDS.items() for state in states}
+COMMAND_OF: Mapping[str, str] = read_beside(__file__, "commands.toml")
 UNFINISHED: tuple[Unfinished, ...] = ("damaged", "failed", "stopped", "waiting", "running")
 _RANKS = {state: rank for rank, state in enumerate(UNFINISHED)} | {"invalid": 9}  # the last
 
@@ -54,7 +32,8 @@ class Step:
     """One command, and the state that it is next in.
 
     facts: what the state names, as plain values. place: the recipe, run or study that it is for.
-    since: seconds since the epoch, when the place was last changed.
+    since: seconds since the epoch, when the place was last changed. seconds: that the command
+    takes, where that is known.
     """
 
     state: State
@@ -62,6 +41,7 @@ class Step:
     facts: Mapping[str, object] = field(default_factory=dict)
     place: str = ""
     since: float = 0.0
+    seconds: float | None = None
 
     @property
     def urgency(self) -> int:
@@ -73,10 +53,17 @@ class Step:
         """Why it is the next one."""
         return REASONS[self.state].format(**self.facts)
 
+    @property
+    def line(self) -> str:
+        """The command, and how long it takes where that is known."""
+        takes = f"  (about {show_seconds(self.seconds)})" if self.seconds else ""
+        return self.command + takes
+
     def to_json(self) -> dict[str, Any]:
         """As plain values."""
         words = {"state": self.state, "command": self.command, "reason": self.reason}
-        return words | {"place": self.place, "urgency": self.urgency, "since": self.since}
+        times = {"since": self.since, "seconds": self.seconds}
+        return words | {"place": self.place, "urgency": self.urgency, **times}
 
 
 def next_step(state: State, workspace: Path = Path(), **facts: object) -> Step:

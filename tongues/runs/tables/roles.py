@@ -4,6 +4,7 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
+from tongues.core.beside import read_beside
 from tongues.core.errors import UserError, nearest
 from tongues.core.magnitudes import SCALE
 from tongues.runs.tables.files import RunTable
@@ -24,25 +25,8 @@ class Role:
 
 
 ROLES: Mapping[str, Role] = {
-    "N": Role(
-        "params",
-        ("params", "N", "parameters", "n_params", "num_params", "num_parameters"),
-        "parameters",
-    ),
-    "D": Role(
-        "tokens",
-        ("tokens", "D", "n_tokens", "tokens_seen", "num_input_tokens_seen"),
-        "training tokens",
-    ),
-    "C": Role("flops", ("flops", "C", "compute"), "training compute in FLOPs"),
-    "loss": Role("loss", ("loss", "L", "val_loss", "eval_loss"), "losses in nats per token"),
-    "U": Role("unique", ("unique_tokens", "unique_D", "U"), "unique tokens"),
-    "r": Role("replay", ("replay",), "replay shares from 0 to 1"),
-    "S": Role("start", ("start_loss", "loss_start"), "losses before the first step"),
-    "k": Role("experts", ("experts", "k"), "numbers of experts"),
-    "run": Role("run", ("run", "run_id", "name"), "names of runs"),
-    "strategy": Role("strategy", ("strategy",), "strategies"),
-    "lang": Role("lang", ("lang", "language"), "languages"),
+    key: Role(row["word"], tuple(row["names"]), row["meaning"])
+    for key, row in read_beside(__file__, "roles.toml").items()
 }
 LOSSES = ("loss", "S")  # nats per token; a column of perplexities is read as their logarithm
 COUNTS = ("N", "D", "C", "U")  # their cells may be written like 20M, and their names end in `(M)`

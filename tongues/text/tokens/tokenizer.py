@@ -9,6 +9,7 @@ from tokenizers import Regex, Tokenizer, decoders, models, pre_tokenizers, train
 
 from tongues.core.errors import UserError
 from tongues.core.files import write_json, write_text
+from tongues.core.foreign.folder import check_rules
 from tongues.core.hub import fetch, is_hub_id
 from tongues.text.tokens.frame import (
     NAME_THE_END,
@@ -73,6 +74,7 @@ def load_tokenizer(path: Path) -> Tokenizer:
     if path.is_dir() and not file.is_file():
         hint = "save it by `AutoTokenizer.from_pretrained(...).save_pretrained(...)` first"
         raise UserError("holds no tokenizer.json", where=str(path), hint=hint)
+    check_rules(path)
     try:
         tokenizer = Tokenizer.from_file(str(file))
     except Exception as error:  # the library raises nothing narrower

@@ -2,10 +2,12 @@
 
 import shutil
 from collections.abc import Mapping, Sequence
+from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
+from tongues.core.foreign.folder import check_foreign, foreign
 from tongues.core.frames import text_table
 from tongues.core.pages import Table, as_markdown
 from tongues.core.ranks import Say
@@ -46,8 +48,11 @@ def add_chat(
     weight: of what tuning changed in the base; None: chosen among 0.25, 0.5, 0.75 and 1. texts:
     held out, of the target languages.
     """
-    adopted = adopt_tokens(folder, instruct)
-    with Residual(folder, instruct, base) as residual:
+    check_foreign(instruct)
+    with ExitStack() as opened:
+        with foreign(str(instruct)):
+            adopted = adopt_tokens(folder, instruct)
+            residual = opened.enter_context(Residual(folder, instruct, base))
         for caution in residual.cautions:
             say(f"caution: {caution}")
         trials = _trials(residual, folder, instruct, texts, (weight,) if weight else _WEIGHTS)

@@ -15,6 +15,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
+from tongues.core.beside import read_beside
 from tongues.core.errors import UserError
 from tongues.core.files import read_json
 from tongues.core.frames import text_table
@@ -32,40 +33,7 @@ _TYPES = {"bf16": "bf16", "fp16": "f16", "fp32": "f32"}
 _MOST = 0.01  # of a language's documents that may have other ids
 _ERROR = 400  # last characters of what the script prints, shown
 
-_WORD = r"(?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?"
-_REST = r"[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+"
-_CASED = (
-    r"[^\r\n\p{L}\p{N}]?[\p{Lu}\p{Lt}\p{Lm}\p{Lo}\p{M}]*[\p{Ll}\p{Lm}\p{Lo}\p{M}]+{}|"
-    r"[^\r\n\p{L}\p{N}]?[\p{Lu}\p{Lt}\p{Lm}\p{Lo}\p{M}]+[\p{Ll}\p{Lm}\p{Lo}\p{M}]*{}|"
-)
-_SUFFIX = r"(?i:'s|'t|'re|'ve|'m|'ll|'d)?"
-# Steps of a pre-tokenizer and llama.cpp's name for them (src/llama-vocab.cpp, of 2026).
-_KNOWN = {
-    ("bytes by words",): "gpt-2",
-    ("digits", "bytes by words"): "smollm",
-    (rf"{_WORD}\p{{L}}+|\p{{N}}{{1,3}}| ?[^\s\p{{L}}\p{{N}}]+{_REST}", "bytes"): "llama-bpe",
-    (rf"{_WORD}\p{{L}}+|\p{{N}}| ?[^\s\p{{L}}\p{{N}}]+{_REST}", "bytes"): "qwen2",
-    (
-        rf"{_WORD}[\p{{L}}\p{{M}}]+|\p{{N}}| ?[^\s\p{{L}}\p{{M}}\p{{N}}]+{_REST}",
-        "bytes",
-    ): "qwen35",
-    (
-        _CASED.replace("{}", _SUFFIX)
-        + r"\p{N}{1,3}| ?[^\s\p{L}\p{N}]+[\r\n/]*|\s*[\r\n]+|\s+(?!\S)|\s+",
-        "bytes",
-    ): "gpt-4o",
-    (
-        _CASED.replace("{}", "") + r"\p{N}| ?[^\s\p{L}\p{N}]+[\r\n/]*|\s*[\r\n]+|\s+(?!\S)|\s+",
-        "bytes",
-    ): "tekken",
-}
-# One name of each kind that llama.cpp has, the most common first.
-_NAMES = (
-    *_KNOWN.values(),
-    *("deepseek-v3", "deepseek-llm", "deepseek-coder", "tiny_aya", "falcon", "bloom", "viking"),
-    *("granite-embed-multi-97m", "llama3", "dbrx", "chatglm-bpe", "seed-coder", "bailingmoe"),
-    *("exaone-moe", "youtu", "minicpm5", "superbpe", "kimi-k2", "gemma4", "default"),
-)
+_NAMES = read_beside(__file__, "gguf.toml")
 # Run in a process of its own: the script with the pre-tokenizer's name set.
 _RUN = (Path(__file__).parent / "convert.py.txt").read_text(encoding="utf-8")
 
@@ -156,7 +124,7 @@ def known_pre(folder: Path) -> str | None:
                 steps.append(regex)
             case _:
                 return None
-    return _KNOWN.get(tuple(steps))
+    return next((name for name, each in _NAMES["known"].items() if each == steps), None)
 
 
 def compare_ids(
@@ -192,7 +160,7 @@ def _best_pre(script: Path, folder: Path, texts: Texts, known: str | None) -> st
         gguf = Path(scratch) / "vocabulary.gguf"
         _convert(script, folder, gguf, known or "gpt-2", "--vocab-only")
         wrong: dict[str, int] = {}
-        for name in sorted(_NAMES, key=lambda name: name != known):
+        for name in sorted([*_NAMES["known"], *_NAMES["others"]], key=lambda name: name != known):
             try:
                 found = list(compare_ids(gguf, folder, texts, {"tokenizer.ggml.pre": name}))
             except ValueError:  # a name that this llama.cpp does not have

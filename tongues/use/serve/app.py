@@ -21,6 +21,8 @@ from starlette.responses import Response
 from starlette.routing import Route
 from starlette.types import Receive, Scope, Send
 
+from tongues.core.foreign.process import TextProcess
+from tongues.core.foreign.rules import has_template
 from tongues.experts.ensemble.model import Model
 from tongues.experts.ensemble.routing import ROUTINGS
 from tongues.runs.record import read_run
@@ -31,8 +33,6 @@ from tongues.use.serve.completions import complete, converse, find_served
 from tongues.use.serve.engine import Engine
 from tongues.use.serve.refusal import HEADERS, Limits, Refusal, busy
 from tongues.use.serve.streaming import AnswerForm, Deadline, Generating
-from tongues.use.serve.text_process import TextProcess
-from tongues.use.serve.text_rules import has_template
 
 # The files of the page, and the names that requests may use of this server.
 _PAGE = Path(__file__).with_name("page")

@@ -8,13 +8,13 @@ from typing import Any
 import numpy as np
 
 from tongues.core.errors import UserError, nearest
+from tongues.core.foreign.process import TextProcess
 from tongues.experts.ensemble.model import Model, Prompt
 from tongues.experts.ensemble.request import Sampling, TextPiece, Token
 from tongues.experts.ensemble.routing import parse_routing
 from tongues.use.serve.bodies import Body, ChatBody, CompletionBody
 from tongues.use.serve.refusal import Limits, Refusal, of_user
 from tongues.use.serve.streaming import AnswerForm, Completion
-from tongues.use.serve.text_process import TextProcess
 
 _USUAL = 16  # tokens to write, as at OpenAI
 

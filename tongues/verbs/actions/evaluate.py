@@ -3,22 +3,26 @@
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Any
 
 from tongues.core.errors import Caution, UserError, nearest
 from tongues.core.extras import EXTRAS
+from tongues.core.files import remove_directory
 from tongues.core.launch import check_ranks, open_launcher
 from tongues.core.roles import list_languages
-from tongues.evaluate import words
-from tongues.evaluate.documents import read_texts
-from tongues.evaluate.evaluation import Evaluation
+from tongues.evaluate.documents import PART, read_texts
+from tongues.evaluate.evaluation import SCORES, Evaluation
 from tongues.evaluate.harness import HARNESS, HarnessTask, harness_tasks
 from tongues.evaluate.kept import free_name, replaced
 from tongues.evaluate.losses import Policy
+from tongues.evaluate.sizing import Texts, early_parts
 from tongues.evaluate.tasks import TASKS, FewShotTask, ItemFault, read_fewshot_tasks
-from tongues.experts.ensemble.places import lineage_of, resolve_model, with_bases
+from tongues.evaluate.words import WORDS
+from tongues.experts.ensemble.places import lineage_of, place_of, resolve_model, with_bases
 from tongues.recipe.base import readable_name
+from tongues.runs.record import Run, read_run
 from tongues.text import Document
-from tongues.use.serve.text_process import TextProcess
+from tongues.train.base import model_folder
 from tongues.verbs.models import Evaluate
 from tongues.verbs.shared import Voice, evaluation_folder, listed, memory_bytes
 
@@ -31,13 +35,16 @@ def evaluate(asked: Evaluate) -> Evaluation:
     _check_words(asked)
     named = listed(asked.models)
     everyone = with_bases(named, workspace)
+    if not (asked.text or asked.tasks):
+        hint = "name `--text tokens/NAME` for losses, or `--tasks xcopa --data FOLDER`"
+        raise UserError("nothing to evaluate on", hint=hint)
     check_ranks(asked.launcher, asked.ranks)
     measured = _read(asked, everyone, voice)
-    _probe_tokenizers(everyone, workspace)
-    from tongues.core.pages import write_page
+    from tongues.core.pages import as_text, write_page
     from tongues.evaluate import runner  # with torch: what is refused above needs no model
     from tongues.evaluate.outcome import build_evaluation
-    from tongues.report.evaluation.view import evaluation_page
+    from tongues.models.placement import choose_placement
+    from tongues.report.evaluation.view import evaluation_page, score_blocks
 
     spec = runner.EvalSpec(
         measured.texts,
@@ -63,20 +70,47 @@ def evaluate(asked: Evaluate) -> Evaluation:
             tell=voice.say,
             **placed,
         )
+    places = {model_folder(place_of(model, workspace)[0]) for model in everyone}
+    stored = sum(x.stat().st_size for place in places for x in place.rglob("*.safetensors"))
+    kind = choose_placement(asked.device, asked.dtype).devices[0].type
+    kept = (folder / SCORES).exists()
+    for share, texts in early_parts(measured.texts, stored, kind):
+        part, place = replace(spec, texts=texts, tasks={}, harness={}), folder / "early"
+        with voice.progress(f"{name}, {share:.1%} of the text") as show:
+            results = runner.evaluate(everyone, part, workspace, place, watch=show, **placed)
+        so_far = replace(build_evaluation(results, named), name=name, limit=_most(texts))
+        voice.say(WORDS["early"].format(share=share))
+        voice.say(as_text(score_blocks(so_far)))
+        if not kept:  # an interruption leaves it
+            so_far.write(folder)
     with voice.progress(name) as show:
         results = runner.evaluate(everyone, spec, workspace, folder, watch=show, **placed)
-    evaluation = replace(build_evaluation(results, named), name=name, limit=asked.limit)
+    limit = measured.limit or asked.limit or None
+    evaluation = replace(build_evaluation(results, named), name=name, limit=limit)
     evaluation.write(folder)
+    remove_directory(folder / "early")
     figures = EXTRAS["vl_convert"]
     if asked.page and not figures.is_installed:
-        voice.say(words.NO_PAGE.format(purpose=figures.purpose, install=figures.install))
+        voice.say(WORDS["no_page"].format(purpose=figures.purpose, install=figures.install))
     elif asked.page:
         write_page(evaluation_page(evaluation, name), evaluation_folder(workspace, name))
     return evaluation
 
 
+def _runs_of(models: Sequence[str], workspace: Path) -> list[Run] | None:
+    """The runs that an evaluation is sized to, when one of them is no ensemble."""
+    places = [resolve_model(name, workspace)[:2] for name in models]
+    runs = [read_run(folder) for kind, folder in places if kind == "run"]
+    return None if any(kind == "ensemble" for kind, _ in places) else runs or None
+
+
+def _most(texts: Texts) -> int:
+    """The number of documents of the language that has most."""
+    return max(len(documents) for by in texts.values() for documents in by.values())
+
+
 def _check_words(asked: Evaluate) -> None:
-    """Refuse a name that no folder can have, empty words, and nothing to evaluate on."""
+    """Refuse a name that no folder can have, and empty words."""
     try:
         readable_name(asked.name or "evaluation")
     except ValueError as error:
@@ -86,9 +120,6 @@ def _check_words(asked: Evaluate) -> None:
     for name, values in given.items():
         if not all(listed(values)):
             raise UserError("names nothing", where=name, hint="is a shell's variable empty?")
-    if not (asked.text or asked.tasks):
-        hint = "name `--text tokens/NAME` for losses, or `--tasks xcopa --data FOLDER`"
-        raise UserError("nothing to evaluate on", hint=hint)
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,6 +133,12 @@ class _Measured:
     cautions: dict[str, list[Caution]]
 
     @property
+    def limit(self) -> int | None:
+        """Documents of a language that were chosen by the size of the runs; None: all."""
+        codes = {doubt.code for doubts in self.cautions.values() for doubt in doubts}
+        return _most(self.texts) if PART in codes else None
+
+    @property
     def names(self) -> list[tuple[str, str]]:
         """The name and the language of each text and task."""
         each = (self.texts, self.tasks, self.harness)
@@ -109,18 +146,30 @@ class _Measured:
 
 
 def _read(asked: Evaluate, models: Sequence[str], voice: Voice) -> _Measured:
-    """The texts and tasks that were asked for."""
+    """The texts and tasks that were asked for; held-out text is sized to the runs."""
+    workspace, runs = Path(asked.workspace), None
+    if asked.limit is None:
+        runs = _runs_of(listed(asked.models), workspace)
+    about: dict[str, Any] = {
+        "limit": asked.limit or runs,
+        "lineages": [lineage_of(model, workspace) for model in models],
+        "say": voice.say,
+    }
     chosen = None if asked.languages is None else _languages(asked.languages, "--languages")
     made = _Measured({}, {}, {}, [], {})
     for what in listed(asked.text):
         doubts = made.cautions.setdefault(what, [])
-        made.texts[what] = _documents(what, models, asked, chosen, made.faults, doubts, voice.say)
+        if what.partition(":")[0] in TASKS.names() and not Path(what).exists():
+            raise UserError(f"`{what}` is a task", where="--text", hint=f"use `--tasks {what}`")
+        about |= {"caution": doubts.append, "fault": made.faults.append}
+        made.texts[what] = read_texts(what, workspace, languages=chosen, **about)
     for doubt in dict.fromkeys(doubt for doubts in made.cautions.values() for doubt in doubts):
         voice.say(f"caution: {doubt}")
     for what in listed(asked.tasks):
         if what.startswith(HARNESS):
-            voice.say(words.LM_EVAL_READS.format(name=what.removeprefix(HARNESS)))
-            found = harness_tasks(what, chosen, num_fewshot=asked.num_fewshot, limit=asked.limit)
+            voice.say(WORDS["lm_eval_reads"].format(name=what.removeprefix(HARNESS)))
+            many = {"num_fewshot": asked.num_fewshot, "limit": asked.limit or None}
+            found = harness_tasks(what, chosen, **many)
             for own, by in found.items():
                 made.harness.setdefault(own, {}).update(by)
         else:
@@ -151,7 +200,7 @@ def _own_task(
         what,
         languages,
         str(asked.data),
-        limit=asked.limit,
+        limit=asked.limit or None,
         num_fewshot=asked.num_fewshot or 0,
         fewshot_seeds=_FEWSHOT_SEEDS if asked.num_fewshot else 1,
         fewshot_language=asked.fewshot_language,
@@ -170,39 +219,10 @@ def _name(
     if name is None:
         name = free_name(workspace, models, scored)
         if name != "evaluation":
-            say(words.FREE_NAME.format(name=name))
+            say(WORDS["free_name"].format(name=name))
     elif lost := replaced(name, workspace, models, scored):
-        say(words.REPLACED.format(name=name, lost=list_languages(f"`{each}`" for each in lost)))
+        say(WORDS["replaced"].format(name=name, lost=list_languages(f"`{each}`" for each in lost)))
     return name
-
-
-def _probe_tokenizers(models: Sequence[str], workspace: Path) -> None:
-    """Refuse a folder from elsewhere whose tokenizer would hold up or end this process."""
-    for name in models:
-        kind, folder, _, _ = resolve_model(name, workspace)
-        if kind == "folder":
-            rules = TextProcess(folder)
-            try:
-                rules.probe(chat=False)
-            finally:
-                rules.close()
-
-
-def _documents(
-    text: str,
-    models: Sequence[str],
-    asked: Evaluate,
-    languages: Sequence[str] | None,
-    faults: list[ItemFault],
-    doubts: list[Caution],
-    say: Callable[[str], None],
-) -> dict[str, list[Document]]:
-    workspace = Path(asked.workspace)
-    if text.partition(":")[0] in TASKS.names() and not Path(text).exists():
-        raise UserError(f"`{text}` is a task", where="--text", hint=f"use `--tasks {text}`")
-    lineages = [lineage_of(model, workspace) for model in models]
-    about = {"languages": languages, "limit": asked.limit, "lineages": lineages}
-    return read_texts(text, workspace, **about, fault=faults.append, caution=doubts.append, say=say)
 
 
 def _languages(words: str | Sequence[str], where: str) -> list[str]:

@@ -18,8 +18,8 @@ from pathlib import Path
 import numpy as np
 
 from tongues.core.errors import UserError
-from tongues.use.serve import text_rules
-from tongues.use.serve.text_rules import SECONDS, Messages, has_template
+from tongues.core.foreign import rules
+from tongues.core.foreign.rules import SECONDS, Messages, has_template
 
 # What has brought regular expressions to a standstill: long runs of one kind, then another.
 _PROBES = ("a" * 60 + "!", " " * 200 + "a", "0" * 60 + "x", "\n" * 60 + " ", "aB1 " * 40, "é한🙂")
@@ -42,7 +42,7 @@ class TextProcess:
     def start(self) -> None:
         """Begin to open the tokenizer, without waiting."""
         self._opened = False
-        command = [sys.executable, "-P", "-m", text_rules.__name__]
+        command = [sys.executable, "-P", "-m", rules.__name__]
         command += [str(self.folder.resolve()), str(self.seconds)]
         path = os.pathsep.join(place or os.getcwd() for place in sys.path)
         self._process = subprocess.Popen(

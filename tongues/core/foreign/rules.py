@@ -23,6 +23,8 @@ Messages = Sequence[Mapping[str, str]]  # each with `role` and `content`
 
 SECONDS = 2.0  # of computing for one text
 _OPENING = 6.0  # the same, to open a tokenizer
+_LETTERS = 250_000  # of a long text, for each of which a second more is granted
+_SHORT = 1000  # letters of a text
 _MEMORY = 2**30  # bytes beyond those of the opened tokenizer
 _OPENED = 2**32  # bytes of that at most
 _STATUS = Path("/proc/self/status")
@@ -55,10 +57,11 @@ def _template(folder: Path) -> str | None:
 
 
 class FolderRules:
-    """The tokenizer and the template of a Hugging Face folder."""
+    """The tokenizer and the template of a Hugging Face folder, or a tokenizer's file alone."""
 
     def __init__(self, folder: Path) -> None:
-        file = folder / "tokenizer.json"
+        file = folder / "tokenizer.json" if folder.is_dir() else folder
+        folder = file.parent
         if not file.is_file():
             raise UserError("holds no tokenizer.json", where=str(folder))
         self._letters, self._marked = (Tokenizer.from_file(str(file)) for _ in range(2))
@@ -84,8 +87,11 @@ class FolderRules:
                 self._names[key] = name
 
     def encode(self, text: str) -> list[int]:
-        """Ids of a text in which all is letters."""
-        return _ids(self._letters, text)
+        """Ids of a text in which all is letters; a short one is also decoded."""
+        ids = _ids(self._letters, text)
+        if len(text) <= _SHORT:
+            self._letters.decode(ids, skip_special_tokens=False)
+        return ids
 
     def read(self, text: str) -> list[int]:
         """Ids of what a template wrote: names of special tokens mean them."""
@@ -174,7 +180,7 @@ def _serve(folder: Path, seconds: float, texts: BinaryIO, replies: BinaryIO) -> 
         used = int(re.findall(r"VmData:\s+(\d+) kB", _STATUS.read_text())[0]) * 1024
         resource.setrlimit(resource.RLIMIT_DATA, (used + _MEMORY, hard))
     for line in texts:
-        _limit(seconds)
+        _limit(seconds + len(line) // _LETTERS)
         reply: dict[str, Any] = {"error": fault}
         try:
             given: Any = json.loads(line)
