@@ -92,7 +92,7 @@ def test_the_page_opens_with_what_happened_to_english(
 ) -> None:
     page = tongues.report(workspace / "runs" / run, tmp_path / run, quiet=True)
     numbers = read_json(page.with_name("report.json"))
-    assert numbers["title"] == f"{run}: from en to tr and he"
+    assert numbers["title"] == f"{run}: from English to Turkish and Hebrew"
     assert [one["target"] for one in numbers["outcomes"]] == ["tr (with he)", "he (with tr)"]
     for one in numbers["outcomes"]:
         assert (one["replay"], list(one["rises"])) == (replay, ["en"])

@@ -118,7 +118,7 @@ def test_what_comes_after_an_evaluation_follows_from_its_choice(workspace: Path)
     step = step_of_evaluation(undecided, Path())
     assert step.command == "tongues generate small"
     limited = step_of_evaluation(replace(undecided, limit=6), Path())
-    assert limited.command == "tongues evaluate small --text small --compare"
+    assert limited.command == "tongues evaluate small --text small --limit 0 --compare"
     assert "`--limit 6`, too little" in limited.reason
 
 
