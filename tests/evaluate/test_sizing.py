@@ -47,6 +47,8 @@ def test_parts_grow_and_translations_stay_together() -> None:
     assert small["sw"] == small["fr"] and len(small["sw"]) == 6  # one of each group first
     assert small["sw"] < large["sw"] and len(large["sw"]) == 10
     assert early_parts(texts, stored // 50, "cpu") == []
+    few = {"bible": {x: of[:12] for x, of in texts["bible"].items()}}  # six would be half of them
+    assert early_parts(few, 100 * stored, "cpu") == []
 
 
 @pytest.fixture

@@ -57,7 +57,7 @@ def early_parts(texts: Texts, stored: int, device: str) -> list[tuple[float, Tex
     while share <= 1 / 3:
         some = {name: {x: _part(of, share) for x, of in by.items()} for name, by in texts.items()}
         count = sum(len(of) for by in some.values() for of in by.values())
-        if count not in (*counts, whole):
+        if count not in counts and 3 * count <= whole:  # more would cost more than it tells
             counts.append(count)
             parts.append((count / whole, some))
         share *= _GROWTH
