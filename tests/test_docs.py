@@ -185,3 +185,15 @@ def test_first_screens_are_small_and_shown() -> None:
     assert len(pictures) == 10 + 2  # a kind each; all dark, and all on a phone
     for picture in pictures:
         assert picture.stat().st_size < 300_000 and f"first-screens/{picture.name})" in pages
+
+
+def test_first_screens_have_the_numbers_of_their_results() -> None:
+    shown = json.loads((DOCS / "images/first-screens.json").read_text(encoding="utf-8"))
+    results = {
+        "what-it-costs": (DOCS / "how-to/plan.md").read_text(encoding="utf-8"),  # replayed
+        "gained-and-lost": (DOCS.parent / "benchmarks/real_demo.txt").read_text(encoding="utf-8"),
+    }
+    for name, result in results.items():
+        for tile in shown[name]:
+            numbers = re.findall(r"\d+\.\d{2,}", tile)
+            assert all(number in result for number in numbers), (name, tile)
