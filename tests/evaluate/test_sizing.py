@@ -4,6 +4,7 @@ import json
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 from click.testing import CliRunner, Result
@@ -86,11 +87,11 @@ def test_an_interruption_leaves_the_first_estimate(
     monkeypatch.setattr(sizing, "FIRST", 1e-5)
     score, calls = runner.evaluate, list[int]()
 
-    def interrupted(*given: object, **more: object) -> object:
+    def interrupted(*given: Any, **more: Any) -> object:
         calls.append(1)
         if len(calls) > 2:
             raise KeyboardInterrupt
-        return score(*given, **more)  # type: ignore[arg-type]
+        return score(*given, **more)
 
     monkeypatch.setattr(runner, "evaluate", interrupted)
     ask("--name", "cut")

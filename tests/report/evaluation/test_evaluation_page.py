@@ -17,6 +17,7 @@ from tongues.report.evaluation.tables import Measure, labels, model_table
 from tongues.report.evaluation.view import (
     card_section,
     evaluation_page,
+    replay_figure,
     score_blocks,
     score_figure,
 )
@@ -153,7 +154,7 @@ def test_one_model_is_drawn_against_nothing() -> None:
     evaluation = answers()["one model"]
     text, task = measures_of(evaluation)
     assert score_figure(text) is None and score_figure(task) is None
-    assert not text.scores.versus_base
+    assert replay_figure(evaluation, [text, task]) is None and not text.scores.versus_base
 
 
 def test_every_sentence_stands_once(evaluation: Evaluation) -> None:
@@ -204,6 +205,37 @@ def test_perplexities_are_by_tokenizer(evaluation: Evaluation) -> None:
     assert "tokenizer" not in rows_of(model_table(evaluation))[0]
 
 
+def test_scores_against_replay(evaluation: Evaluation) -> None:
+    drawn = replay_figure(evaluation, Measure.of(evaluation))
+    assert drawn is not None and len(drawn.panels) == 2
+    rows = {(row["on"], row["series"], row["share"]): row["value"] for row in drawn.rows}
+    right = evaluation.tasks["xnli"].accuracies
+    own, first = (right[model]["qaa"].share.value for model in (MIXED, SOURCE))
+    assert rows["xnli", "qaa", "20 %"] == pytest.approx((own - 1 / 3) / (first - 1 / 3))
+    assert ("xnli", "qac", "20 %") not in rows  # where the first is at chance
+    assert rows["study", "qaa", "0 %"] > rows["study", "qaa", "20 %"] > 0
+
+
+def test_a_base_that_nobody_named_is_no_part_of_the_replay_figure() -> None:
+    plain = changed(outcome((PLAIN, MIXED, SOURCE)), MIXED, "models", 0, "base").to_json()
+    for scores in (*plain["texts"].values(), *plain["tasks"].values()):
+        scores["compared"] = [one for one in scores["compared"] if one["model"] != MIXED]
+    evaluation = Evaluation.from_json(plain)
+    assert replay_figure(evaluation, Measure.of(evaluation)) is None
+
+
+def test_a_ratio_to_chance_itself_is_left_out_of_the_page() -> None:
+    evaluation = outcome((SOURCE, PLAIN, MIXED))
+    none = {"value": None, "low": None, "high": None}
+    for place in range(len(evaluation.tasks["xnli"].compared)):
+        path = ("tasks", "xnli", "compared", place, "relative_of", "qab")
+        evaluation = changed(evaluation, none, *path)
+    drawn = replay_figure(evaluation, Measure.of(evaluation))
+    assert drawn is not None
+    assert ("xnli", "qab") not in {(row["on"], row["series"]) for row in drawn.rows}
+    evaluation_page(evaluation, "none")
+
+
 def test_a_task_at_chance_cannot_separate_models() -> None:
     evaluation = outcome((SOURCE, PLAIN))
     sentence = "`xnli` cannot separate these models"
@@ -250,7 +282,7 @@ def test_a_page_with_its_files(evaluation: Evaluation, tmp_path: Path) -> None:
     assert not whole.open and "Evaluation: first" in whole.said
     assert "Two sleep <here>, right?" in whole.said  # shown, not read as a tag
     drawn = re.findall(r'<figure id="([\w.-]+)"', text)
-    assert drawn == ["loss-study", "task-xnli"]
+    assert drawn == ["loss-study", "task-xnli", "replay"]
     panels = json.loads(re.findall(r'id="drawing">(.*?)</script>', text, re.DOTALL)[0])["panels"]
     assert len(panels) == text.count('<div class="panel">')
     kept = json.loads((page.parent / "report.json").read_text(encoding="utf-8"))

@@ -10,6 +10,7 @@ from tongues.core.pages import blocks as b
 from tongues.core.pages.axes import Row, categories, colour, linear
 from tongues.core.pages.plots import Marks, alt, chart, intervals, rule
 from tongues.core.quantities import counted
+from tongues.core.roles import list_languages
 from tongues.evaluate.evaluation import Evaluation, TaskScores, TextScores
 from tongues.evaluate.kept import newest_evaluation
 from tongues.report.evaluation import words
@@ -18,7 +19,7 @@ from tongues.report.evaluation.tables import Measure, model_table
 from tongues.report.evaluation.words import WORDS
 from tongues.train.metadata import CardScores, ScoredText
 
-# The figures of an evaluation: a row per language with intervals.
+# The figures of an evaluation: a row per language with intervals, and scores by replay.
 
 _TIPS = ("value:.4~g", "low:.4~g", "high:.4~g")
 
@@ -64,15 +65,16 @@ def _panel(
     unit: str,
     names: Sequence[str],
     levels: Mapping[str, float],
+    place: str = "language",
 ) -> alt.LayerChart:
-    """A row per language, in it a dot with its interval per series.
+    """A row per place, in it a dot with its interval per series.
 
     names: of all series, a colour for each. levels: by language, a dashed line where they are one.
     """
     shown = list(dict.fromkeys(row["series"] for row in rows))
-    order = list(dict.fromkeys(row["language"] for row in rows))
-    x, y = linear("value", unit), categories("language", order, labelLimit=190, grid=True)
-    ticks = chart([{"language": name, "value": of} for name, of in levels.items()])
+    order = list(dict.fromkeys(row[place] for row in rows))
+    x, y = linear("value", unit), categories(place, order, labelLimit=190, grid=True)
+    ticks = chart([{place: name, "value": of} for name, of in levels.items()])
     ticks = ticks.encode(x=x.channel(alt.X), y=y.channel(alt.Y))
     ticks = ticks.mark_tick(thickness=2, size=26, style="quiet")
     level = next(iter(levels.values()), None)
@@ -85,10 +87,47 @@ def _panel(
         colour(list(names), shown, "circle"),
         height=max(28, 10 * len(shown) + 12) * len(order) + 20,
         side_by_side=shown,
-        tooltip=("language", "series=model", *_TIPS),
+        tooltip=(place, "model" if place == "share" else "series=model", *_TIPS),
         marks=Marks(size=48, width=2, padding=0.8),
         under=[rule(x=x, at=level) if same else ticks if levels else None],
     )
+
+
+def replay_figure(evaluation: Evaluation, measures: Sequence[Measure]) -> Figure | None:
+    """Scores relative to the first model by the share of replay, a colour per language."""
+    groups: dict[tuple[str, str], dict[str, float]] = {}  # shares by run, by target and shape
+    for model in evaluation.models:
+        if (run := model.trained) and run.strategy == "cpt":
+            group = groups.setdefault((list_languages(run.roles.targets), run.shape), {})
+            group[model.name] = run.roles.replay_share
+    first, panels, rows = evaluation.models[0].name, list[alt.LayerChart](), list[Row]()
+    for (target, shape), shares in groups.items():
+        for measure in measures:
+            own = _relative(measure, dict(sorted(shares.items(), key=lambda of: of[1])), first)
+            if len({row["share"] for row in own}) > 1:
+                title = f"{measure.name}{f', {target} {shape}' if len(groups) > 1 else ''}"
+                unit = "score relative to" if measure.task else f"{measure.unit} above"
+                unit = f"{unit} {measure.names[first]}"
+                level = {"": 1.0 if measure.task else 0.0}
+                panels.append(_panel(title, own, unit, measure.scores.languages, level, "share"))
+                rows += [{"on": measure.name, **row} for row in own]
+    return Figure.of("replay", "By share of replay", WORDS["replay"], panels, rows)
+
+
+def _relative(measure: Measure, shares: Mapping[str, float], first: str) -> list[Row]:
+    compared = {
+        each.model: each.relative_of if measure.task else each.languages
+        for each in measure.scores.compared
+    }
+    each = ((lang, of) for by in compared.values() for lang, of in by.items())
+    missing = {lang for lang, of in each if measure.task and of.low is None}
+    same = dict.fromkeys(measure.scores.languages, Estimate(1.0 if measure.task else 0.0))
+    rows: list[Row] = []
+    for model, share in shares.items():
+        values = same if model == first else compared.get(model, {})
+        there = {lang: {lang: of} for lang, of in values.items() if lang not in missing}
+        rows += _rows(there, model=measure.names[model], share=f"{100 * share:.3g} %")
+    return rows
 
 
 def evaluation_page(evaluation: Evaluation, name: str) -> b.Page:
@@ -115,6 +154,7 @@ def evaluation_page(evaluation: Evaluation, name: str) -> b.Page:
             outcome.figure() if outcome else None,
             b.Details("How sure is this?", [b.Items(sure, "plain")], count=count),
             *blocks,
+            replay_figure(evaluation, measures),
             b.Section("models", "Models", models),
         ],
         lead=[b.Paragraph(line, "lead") for line in topics.get("Choice", ())],
