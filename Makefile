@@ -50,9 +50,10 @@ check: $(VENV)/.develop docs  ## format, lint, types, import directions, public 
 docs: $(VENV)/.develop  ## the documentation site, in build/site
 	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict
 
-wheel: $(VENV)/.runtime  ## what `pip install` takes, in dist
+wheel: $(VENV)/.runtime  ## what `pip install` takes, as source and as wheel, in dist
 	rm -rf build/lib build/bdist.* dist
 	$(BIN)/python -m pip wheel . --quiet --no-deps --wheel-dir dist
+	$(BIN)/python -c "import setuptools.build_meta as build; build.build_sdist('dist')" > /dev/null
 
 format: $(VENV)/.develop
 	$(BIN)/ruff format .

@@ -59,6 +59,9 @@ def test_the_demo_on_a_base_ends_with_gain_forgetting_and_forecast(
 ) -> None:
     base = save_base(gpt([WORDS["en"]] * 9, 330), tmp_path / "base")
     monkeypatch.setattr("tongues.verbs.actions.demo._base", lambda _folder: str(base))
+    (texts / "en").mkdir()
+    for folder, name in ((texts, "read"), (write_texts(tmp_path / "more", "en", rows=20), "unread")):
+        (folder / "en.jsonl").rename(texts / f"en/{name}.jsonl")
     changes = (
         *("tokens.held_out=3k tokens", "train.budget=8k tokens"),
         *("train.batch=128 tokens", "train.context=64 tokens", "train.eval_tokens=512 tokens"),
@@ -71,13 +74,16 @@ def test_the_demo_on_a_base_ends_with_gain_forgetting_and_forecast(
     assert not empty and last == f"the page: {page}"
     place = f"{tmp_path}/exports/smollm2-sw --workspace {tmp_path}"
     assert done.stderr.splitlines()[-1] == f"→ tongues export smollm2-sw -o {place}"
-    topics = dict(line.split(": ", 1) for line in lines[-4:])
-    assert list(topics) == ["Gained", "Forgotten", "Forecast", "Cost"]
+    topics = dict(line.split(": ", 1) for line in lines[-5:])
+    assert list(topics) == ["Gained", "Forgotten", "Not replayed", "Forecast", "Cost"]
     assert topics["Gained"].startswith("Swahili, bits per byte: ")
     assert topics["Forgotten"].startswith("English, bits per byte: ")
     assert topics["Forecast"].startswith("After 30% of the steps the final loss was forecast as")
     scores = json.loads((tmp_path / "evaluations/smollm2-sw/scores.json").read_text())
     (changed,) = scores["texts"]["smollm2-sw"]["forgotten"]
+    (other,) = scores["texts"][f"{texts}/en/unread.jsonl"]["forgotten"]
+    change = f"changed by {other['languages']['en']['value']:.3f}".replace("-", "−")
+    assert change in topics["Not replayed"]
     gained = -changed["languages"]["sw"]["value"]
     assert f"; learned, −{gained:.3f} [" in topics["Gained"]
     shown = json.loads(page.with_name("report.json").read_text())["outcome"]

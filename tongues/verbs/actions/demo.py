@@ -13,9 +13,10 @@ from tongues.core.terminal import say
 from tongues.languages import find_language
 from tongues.plan import hub_text
 from tongues.text.folder import find_texts
+from tongues.text.reading import find_files
 
 if TYPE_CHECKING:
-    from tongues.evaluate.evaluation import Evaluation
+    from tongues.evaluate.evaluation import Evaluation, TextScores
     from tongues.recipe import Recipe
 
 
@@ -44,12 +45,13 @@ def demo_real(
         hint = "name one that is to be learned, such as `sw`"
         raise UserError("is the language of the base", where="--real", hint=hint)
     hub = {lang: hub_text(lang, _HUB) for lang in (_BASE_LANGUAGE, target.tag)}
-    source = _text(Path(text), target.tag) if text else {"hub": hub}
+    source, other = _text(Path(text), target.tag) if text else ({"hub": hub}, [])
     recipe = _recipe(target.tag, source, _base(place / "models/smollm2"), overrides)
     began = time.monotonic()
     tongues.prepare(recipe, workspace=place)
     run = tongues.train(recipe, workspace=place)
-    made = tongues.evaluate(run.name, place, text=run.name, name=run.name, limit=12, dtype="bf16")
+    texts = [run.name, *other]
+    made = tongues.evaluate(run.name, place, text=texts, name=run.name, limit=12, dtype="bf16")
     return run, _topics(run, made, time.monotonic() - began)
 
 
@@ -84,14 +86,20 @@ def _base(folder: Path) -> str:
     return SMOLLM2
 
 
-def _text(folder: Path, target: str) -> dict[str, Any]:
-    """Files of both languages in a folder."""
+def _text(folder: Path, target: str) -> tuple[dict[str, Any], list[str]]:
+    """Files of both languages in a folder; of several files of the base's, the last is not replayed.
+
+    On that file the demo measures what is forgotten of other text.
+    """
     found = find_texts(folder, (target, _BASE_LANGUAGE))
     for lang in (_BASE_LANGUAGE, target):
         if lang not in found:
             hint = f"name a folder with `{lang}/` or `{lang}.jsonl` in it"
             raise UserError(f"there is no text of `{lang}`", where=f"--text {folder}", hint=hint)
-    return {"files": found}
+    replayed = [str(path) for path in find_files(found[_BASE_LANGUAGE], where="--text")]
+    other = replayed[1:][-1:]
+    found[_BASE_LANGUAGE] = [path for path in replayed if path not in other]
+    return {"files": found}, other
 
 
 def _topics(run: Path, made: "Evaluation", seconds: float) -> dict[str, str]:
@@ -105,12 +113,20 @@ def _topics(run: Path, made: "Evaluation", seconds: float) -> dict[str, str]:
     curve = read_loss_curve(run, record)
     gained, forgotten = (tile.line for tile in opening_tiles(made)[:2])
     cost = f"{record.tokens:,} tokens in {record.steps} steps, {seconds / 60:.1f} minutes now; "
+    other = [_of_other(source, text) for source, text in list(made.texts.items())[1:]]
     return {
         "Gained": gained,
         "Forgotten": forgotten,
+        **{"Not replayed": sentence for sentence in other},
         "Forecast": _forecast(forecast_loss(curve.until(_PART)), float(curve.heldout[-1])),
         "Cost": f"{cost}a real run has a thousand times as many tokens.",
     }
+
+
+def _of_other(source: str, text: "TextScores") -> str:
+    """How the loss on a file of the base's language changed that was not replayed."""
+    change = text.forgotten[0].languages[_BASE_LANGUAGE]
+    return f"English of {source}, bits per byte: changed by {number(change, fixed(3))}."
 
 
 def _forecast(forecast: Estimate | None, ended: float) -> str:
