@@ -60,8 +60,9 @@ def test_the_demo_on_a_base_ends_with_gain_forgetting_and_forecast(
     base = save_base(gpt([WORDS["en"]] * 9, 330), tmp_path / "base")
     monkeypatch.setattr("tongues.verbs.actions.demo._base", lambda _folder: str(base))
     (texts / "en").mkdir()
-    for folder, name in ((texts, "read"), (write_texts(tmp_path / "more", "en", rows=20), "unread")):
-        (folder / "en.jsonl").rename(texts / f"en/{name}.jsonl")
+    other = write_texts(tmp_path / "more", "en", rows=20)
+    (texts / "en.jsonl").rename(texts / "en/read.jsonl")
+    (other / "en.jsonl").rename(texts / "en/unread.jsonl")
     changes = (
         *("tokens.held_out=3k tokens", "train.budget=8k tokens"),
         *("train.batch=128 tokens", "train.context=64 tokens", "train.eval_tokens=512 tokens"),
@@ -81,8 +82,8 @@ def test_the_demo_on_a_base_ends_with_gain_forgetting_and_forecast(
     assert topics["Forecast"].startswith("After 30% of the steps the final loss was forecast as")
     scores = json.loads((tmp_path / "evaluations/smollm2-sw/scores.json").read_text())
     (changed,) = scores["texts"]["smollm2-sw"]["forgotten"]
-    (other,) = scores["texts"][f"{texts}/en/unread.jsonl"]["forgotten"]
-    change = f"changed by {other['languages']['en']['value']:.3f}".replace("-", "−")
+    (unread,) = scores["texts"][f"{texts}/en/unread.jsonl"]["forgotten"]
+    change = f"changed by {unread['languages']['en']['value']:.3f}".replace("-", "−")
     assert change in topics["Not replayed"]
     gained = -changed["languages"]["sw"]["value"]
     assert f"; learned, −{gained:.3f} [" in topics["Gained"]

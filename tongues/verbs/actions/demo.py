@@ -87,9 +87,9 @@ def _base(folder: Path) -> str:
 
 
 def _text(folder: Path, target: str) -> tuple[dict[str, Any], list[str]]:
-    """Files of both languages in a folder; of several files of the base's, the last is not replayed.
+    """Files of both languages in a folder, and the last of several of the base's language.
 
-    On that file the demo measures what is forgotten of other text.
+    That one is not replayed: on it the demo measures what is forgotten of other text.
     """
     found = find_texts(folder, (target, _BASE_LANGUAGE))
     for lang in (_BASE_LANGUAGE, target):
@@ -113,11 +113,12 @@ def _topics(run: Path, made: "Evaluation", seconds: float) -> dict[str, str]:
     curve = read_loss_curve(run, record)
     gained, forgotten = (tile.line for tile in opening_tiles(made)[:2])
     cost = f"{record.tokens:,} tokens in {record.steps} steps, {seconds / 60:.1f} minutes now; "
-    other = [_of_other(source, text) for source, text in list(made.texts.items())[1:]]
+    others = list(made.texts.items())[1:]
+    of_other = {"Not replayed": _of_other(*others[0])} if others else {}
     return {
         "Gained": gained,
         "Forgotten": forgotten,
-        **{"Not replayed": sentence for sentence in other},
+        **of_other,
         "Forecast": _forecast(forecast_loss(curve.until(_PART)), float(curve.heldout[-1])),
         "Cost": f"{cost}a real run has a thousand times as many tokens.",
     }
