@@ -3,7 +3,7 @@
 It reads the stored signals, not the text: a new threshold needs only this stage again.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -17,7 +17,7 @@ from tongues.text.corpus import Corpus, Selection
 from tongues.text.siblings import likeness
 from tongues.text.signals import LIMIT, NEAR, SIGNALS, Rule, Signal, in_order, reasons, signals_in
 from tongues.text.signals.benchmarks import load_benchmarks
-from tongues.text.signals.near import clusters
+from tongues.text.signals.near import clusters, connect
 from tongues.text.sources import TextSource, files_passed_over, find_benchmarks
 from tongues.text.summarise import summarise
 from tongues.text.summary import read_summary
@@ -124,19 +124,16 @@ def select(settings: recipe.Text, corpus: Corpus, sources: Sequence[TextSource])
     cluster = np.full(corpus.count, -1, dtype=np.int64)
     cluster[alive] = alive[at_thresholds[-1]]
     once = [(signal, rule) for signal, rule in in_order(signals) if rule.keeps == "one of each"]
-    keys = {
-        signal: cluster if signal is NEAR else corpus.numbers(signal.name)
-        for signal, rule in once
-        if rule.always or levels[signal.key] != "off"
-    }
+    once = [(x, rule) for x, rule in once if rule.always or levels[x.key] != "off"]
     component = np.zeros(corpus.count, dtype=np.uint64)
-    links = [at_thresholds[0], *(key[alive] for signal, key in keys.items() if signal is not NEAR)]
-    component[alive] = _components(corpus.numbers("group_hash")[alive], links)
+    equal = (corpus.numbers(signal.name)[alive] for signal, _ in once if signal is not NEAR)
+    component[alive] = _components(corpus.numbers("group_hash")[alive], at_thresholds[0], equal)
+    del at_thresholds  # memory, with millions of documents
     for signal, rule in once:
-        if signal in keys:
-            there = np.flatnonzero(reason == 0)
-            later = there[_later(keys[signal][there], corpus, there)]
-            reason[later[judged[later]]] = names.index(rule.reason)
+        there = np.flatnonzero(reason == 0)
+        key = cluster if signal is NEAR else corpus.numbers(signal.name)
+        later = there[_later(key[there], corpus, there)]
+        reason[later[judged[later]]] = names.index(rule.reason)
     return Selection(names, reason, cluster, component, thresholds)
 
 
@@ -202,23 +199,26 @@ def _later(key: np.ndarray, corpus: Corpus, documents: np.ndarray) -> np.ndarray
     The longest is best, then the one with the least hash, so the order of files does not matter.
     """
     lang, exact = corpus.lang[documents], corpus.numbers("exact")[documents]
-    size = corpus.numbers("characters")[documents].astype(np.int64)
-    order = np.lexsort((np.arange(len(exact)), exact, -size, lang, key))
+    size = -corpus.numbers("characters")[documents].astype(np.int64)
+    order = np.lexsort((exact, size, lang, key))
     later = np.zeros(len(exact), dtype=bool)
     first, second = order[:-1], order[1:]
     later[second] = (key[first] == key[second]) & (lang[first] == lang[second])
     return later
 
 
-def _components(group: np.ndarray, keys: Sequence[np.ndarray]) -> np.ndarray:
-    """The least group hash among all documents linked by their groups or by one of the keys."""
-    component = group.copy()
-    links = [np.unique(key, return_inverse=True)[1] for key in (group, *keys)]
-    while True:
-        before = component
-        for link in links:
-            least = np.full(link.max(initial=-1) + 1, np.iinfo(np.uint64).max)
-            np.minimum.at(least, link, component)
-            component = least[link]
-        if np.array_equal(before, component):
-            return component
+def _components(group: np.ndarray, label: np.ndarray, keys: Iterable[np.ndarray]) -> np.ndarray:
+    """The least group hash among all documents linked by their groups, a label or one of the keys.
+
+    label: the smallest index of the documents that are together already.
+    """
+    label = label.copy()
+    for key in (group, *keys):
+        order = np.argsort(key, kind="stable")
+        new = np.ones(len(order), dtype=bool)
+        new[1:] = key[order[1:]] != key[order[:-1]]
+        first = np.maximum.accumulate(np.where(new, np.arange(len(order)), 0))
+        connect(label, order[first[~new]], order[~new])
+    least = np.full(len(group), np.iinfo(np.uint64).max)
+    np.minimum.at(least, label, group)
+    return least[label]
