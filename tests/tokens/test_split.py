@@ -170,6 +170,20 @@ def test_few_long_files_are_held_out_in_parts(
     assert 0.7 * 0.05 < valid / (valid + train) < 1.3 * 0.05
 
 
+@pytest.mark.parametrize("name", ["a", "b", "c"])
+@pytest.mark.parametrize("paragraphs", [[(450, 30)], [(25, 500), (25, 60)]], ids=["long", "twice"])
+def test_of_a_small_file_of_paragraphs_as_much_is_held_out_as_was_asked(
+    tmp_path: Path, name: str, paragraphs: list[tuple[int, int]]
+) -> None:
+    blocks = [text(n, size) for size, count in paragraphs for n in range(count)]
+    (tmp_path / f"{name}.txt").write_text("\n\n".join(blocks))
+    files = {"de": {"paths": [f"{tmp_path}/{name}.txt"], "documents": "paragraphs"}}
+    settings = recipe_of(text_of(files), held_out="2%")
+    tokens = open_tokens(prepare_tokens(settings, tmp_path, quiet, ranks=1))
+    valid, train = (tokens.counts["de"][x]["tokens"] for x in ("valid", "train"))
+    assert 0.7 * 0.02 < valid / (valid + train) < 1.3 * 0.02
+
+
 @pytest.mark.parametrize("apart", [False, True])
 def test_a_file_of_the_text_of_the_others_is_left_out(tmp_path: Path, apart: bool) -> None:
     pages = [text(n, 60) for n in range(200)]

@@ -16,6 +16,7 @@ from tongues.text.tokens.words import PREPARED, no_split_words
 _FEWEST_GROUPS = 10  # independent; of fewer an interval says little
 _STRATUM = 0.1  # share of a language's text from which a source or a length is represented
 _CLASS = 16  # a class of lengths is documents up to so many times longer; 4 drew too many
+_OFF = 0.3  # of the share that was asked for, from which one of few groups is mended; chosen
 _ENOUGH = 0.8  # share of the tokens wanted that must be left when overlapping documents are gone
 
 _REPEATED = 0.5  # share of a file's held-out text that is in others, from which it is left out
@@ -77,28 +78,39 @@ def _draw(
     """The components of a language that are held out.
 
     A share of hash space, or as many in the order of hashes as hold the tokens wanted; and of a
-    source or a length that is much of the text, at least one. None holds half of the text.
+    source or a length that is much of the text, at least one. None holds half of the text. Where a
+    share is of few groups and they are far from it, as many in that order as are nearest.
     """
     sizes = np.bincount(component, tokens, len(rank))
     total = sizes.sum()
     order = np.flatnonzero((sizes > 0) & (2 * sizes <= total))
     order = order[np.argsort(rank[order], kind="stable")]
+    if not len(order):
+        return order
     if isinstance(wanted, float):
         count = int(np.searchsorted(rank[order] / 2.0**64, wanted))
     else:
         count = int(np.searchsorted(np.cumsum(sizes[order]), wanted)) + 1
-    drawn = np.zeros(len(rank), dtype=bool)
-    drawn[order[:count]] = True
+    place = np.full(len(rank), len(order))
+    place[order] = np.arange(len(order))
+    drawn = np.arange(len(order)) < count
+    always = np.zeros(len(order), dtype=bool)  # the first of each source and length
     for stratum in strata:
         for label in np.unique(stratum):
             inside = stratum == label
             much = tokens[inside].sum() >= _STRATUM * total
-            if not much or drawn[component[inside]].any():
-                continue
-            first = order[np.isin(order, component[inside])][:1]
-            if (sizes[drawn].sum() + sizes[first].sum()) * 2 <= total:
-                drawn[first] = True
-    return np.flatnonzero(drawn)
+            there = np.unique(place[component[inside]])
+            there = there[there < len(order)]
+            if much and len(there) and not drawn[there].any():
+                held = sizes[order[drawn]].sum() + sizes[order[there[0]]]
+                always[there[0]] = drawn[there[0]] = held * 2 <= total
+    if isinstance(wanted, float) and wanted * len(order) < _FEWEST_GROUPS:
+        others = np.cumsum(np.where(always, 0, sizes[order]))
+        held = np.append(0, others) + sizes[order[always]].sum()
+        if abs(held[count] - wanted * total) > _OFF * wanted * total:
+            nearest = int(np.abs(held - wanted * total).argmin())
+            drawn = always | (np.arange(len(order)) < nearest)
+    return order[drawn]
 
 
 def split_documents(
