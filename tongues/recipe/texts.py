@@ -193,6 +193,8 @@ class Text(RecipeSection):
     """Which documents are dropped."""
     benchmarks: list[str] = Field(default=[])
     """Files (`.jsonl`, `.txt`) whose text must not be trained on, such as test sets."""
+    repair: bool = False
+    """Whether UTF-8 that was read as another encoding is repaired by ftfy."""
     identifier: str | None = None  # a fastText model such as GlotLID's; py3langid without
     """A fastText model that identifies languages, such as GlotLID's; default: py3langid."""
 

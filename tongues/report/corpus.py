@@ -224,6 +224,7 @@ def _language(lang: str, about: LanguageSummary) -> list[b.Block]:
     sources = b.Table.of(
         {"source": source["title"], **_amount(source)}
         | {"unreadable": sum(source["faults"].values()) or None}
+        | {"repaired": source.get("repaired") or None}
         | {"": "cut at the limit of the recipe" if source["capped"] else ""}
         for source in about["sources"]
     )

@@ -14,6 +14,7 @@ from tongues.core.ranks import Say
 from tongues.text.corpus import part_path, table_of, write_part
 from tongues.text.document import Document, normalised, parts_of
 from tongues.text.reading import Fault, State
+from tongues.text.repair import check_repair, repaired
 from tongues.text.signals import SIGNALS, load_benchmarks, load_identifier, signals_in
 from tongues.text.sources import TextSource, find_benchmarks, read_source
 
@@ -50,6 +51,7 @@ def gather(
     tools: dict[str, Any] = {"identifier": identifier.name, "benchmarks": hashes}
     others = [[each.name, each.version] for each in signals if each not in SIGNALS.built_in]
     tools |= {"signals": others} if others else {}
+    tools |= {"repair": version} if (version := check_repair(settings.repair)) else {}
     progress = _progress(tell)
     measure = partial(table_of, identifier=identifier, benchmarks=benchmarks, signals=signals)
     for source in sources:
@@ -92,7 +94,7 @@ def _gather_source(
     record = _resume(folder, made_from, source.title, known)
     if record["complete"]:
         return
-    most_bytes, most = made_from["most"], source.at_most
+    most_bytes, most, repair = made_from["most"], source.at_most, "repair" in made_from
     most_documents = most.number if most and most.unit == "documents" else None
     documents: list[Document] = []
     size = 0
@@ -116,6 +118,8 @@ def _gather_source(
             for amounts, amount in ((record["faults"], 1), (record["lost"], item.size)):
                 amounts[item.reason] = amounts.get(item.reason, 0) + amount
             continue
+        if repair and (better := repaired(item.text)) != item.text:
+            item, record["repaired"] = replace(item, text=better), record["repaired"] + 1
         texts = [replace(x, text=normalised(x.text)) for x in parts_of(item, source.part)]
         documents += texts
         length = sum(len(each.text.encode()) for each in texts)
@@ -140,7 +144,14 @@ def _resume(folder: Path, made_from: dict[str, Any], title: str, known: bool) ->
             left.unlink(missing_ok=True)
         record = {"made_from": fingerprint(made_from), "content": made_from["content"]}
         record |= {"title": title, "known": known, "complete": False, "parts": [], "state": None}
-        record |= {"documents": 0, "bytes": 0, "capped": False, "faults": {}, "lost": {}}
+        record |= {
+            "documents": 0,
+            "bytes": 0,
+            "capped": False,
+            "repaired": 0,
+            "faults": {},
+            "lost": {},
+        }
         record["fault_bytes"] = 0
         write_json(path, record)
     if faults.exists() and not record["complete"]:

@@ -26,6 +26,8 @@ def selection_lines(summary: CorpusSummary) -> Iterator[str]:
             kept=about["kept"]["documents"],
             dropped=show_dropped(about["dropped"]),
         )
+        if repaired := sum(source.get("repaired", 0) for source in about["sources"]):
+            yield SAID["repaired"].format(lang=lang, repaired=repaired)
     for caution in summary["cautions"]:
         yield f"caution: {caution['sentence']} ({caution['code']})"
 
