@@ -11,7 +11,7 @@ if TYPE_CHECKING:
 
 
 def check_repair(wanted: bool) -> str:
-    """ftfy's version, where repair is wanted; a UserError where it is not installed."""
+    """Ftfy's version, where repair is wanted; a UserError where it is not installed."""
     if not wanted:
         return ""
     require("ftfy", "text.repair")
