@@ -4,17 +4,19 @@ import time
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from functools import partial
+from importlib.metadata import version
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from tongues import recipe
+from tongues.core.extras import require
 from tongues.core.files import append_line, file_hash, fingerprint, read_json, write_json
 from tongues.core.quantities import show_bytes
 from tongues.core.ranks import Say
 from tongues.text.corpus import part_path, table_of, write_part
 from tongues.text.document import Document, normalised, parts_of
 from tongues.text.reading import Fault, State
-from tongues.text.repair import check_repair, repaired
+from tongues.text.repair import repaired
 from tongues.text.signals import SIGNALS, load_benchmarks, load_identifier, signals_in
 from tongues.text.sources import TextSource, find_benchmarks, read_source
 
@@ -51,7 +53,9 @@ def gather(
     tools: dict[str, Any] = {"identifier": identifier.name, "benchmarks": hashes}
     others = [[each.name, each.version] for each in signals if each not in SIGNALS.built_in]
     tools |= {"signals": others} if others else {}
-    tools |= {"repair": version} if (version := check_repair(settings.repair)) else {}
+    if settings.repair:
+        require("ftfy", "text.repair")
+        tools["repair"] = version("ftfy")
     progress = _progress(tell)
     measure = partial(table_of, identifier=identifier, benchmarks=benchmarks, signals=signals)
     for source in sources:
