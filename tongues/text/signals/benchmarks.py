@@ -2,7 +2,7 @@
 
 import json
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from itertools import combinations
 from pathlib import Path
 from typing import Any
@@ -18,9 +18,6 @@ from tongues.text.signals.units import Units, runs_of_units, units, whole_texts
 
 LENGTH = 8  # units of an n-gram: the fewest in Brown et al. (2005.14165, appendix C)
 SHORTEST = 5  # units of a shorter string that is searched for as a whole
-_CHANGED = (10, 2 * LENGTH)  # units of a text in which one may be another; a longer one has a run
-_SHINGLE, _OWNERS = 3, 50  # units in a row of such a text; texts that may have the same; chosen
-_ROW = [("hash", "u8"), ("text", "i8"), ("place", "i8"), ("needed", "i8")]  # of a shingle
 _SHORT, _PAIRED = 100, 6  # characters, and strings of an item, that are joined; chosen
 _SIEVE_BITS = np.uint64(20)
 _SIEVE_SHIFT = np.uint64(64) - _SIEVE_BITS  # to the first bits of a hash
@@ -33,15 +30,13 @@ class Benchmarks:
 
     Most strings of short questions, such as XCOPA's, are shorter than `LENGTH`: two or three of an
     item are also searched for as one text. What has fewer than `SHORTEST` units is left out: it is
-    in too much other text. Texts of `_CHANGED` units are found with one unit changed, by those
-    shingles that are left in their places.
+    in too much other text.
     """
 
     runs: np.ndarray  # uint64, sorted, unique
     sieve: np.ndarray  # bool, by first bits: whether there may be such a run
     items: int = 0
     too_short: int = 0  # of the items: none of their strings is searched for alone
-    shingles: np.ndarray = field(default_factory=lambda: np.zeros(0, _ROW))
 
     def hits(self, units: Units) -> np.ndarray:
         """The number of matches in each text (uint32)."""
@@ -52,34 +47,7 @@ class Benchmarks:
             candidates = np.searchsorted(self.runs[:-1], runs[places])
             places = places[self.runs[candidates] == runs[places]]
             total += np.diff(np.searchsorted(places, begins)).astype(np.uint32)
-        return np.where(total > 0, total, self._changed(units)) if len(self.shingles) else total
-
-    def _changed(self, units: Units) -> np.ndarray:
-        """The number of texts of benchmarks in each text, with a unit changed or none."""
-        runs, begins = runs_of_units(units, _SHINGLE)
-        places = np.flatnonzero(self.sieve[runs >> _SIEVE_SHIFT])
-        known = self.shingles["hash"]
-        first, last = (np.searchsorted(known, runs[places], side) for side in ("left", "right"))
-        counts = last - first
-        every = np.repeat(first - np.cumsum(counts) + counts, counts) + np.arange(counts.sum())
-        found, places = self.shingles[every], np.repeat(places, counts)
-        keys = (found["text"] << np.int64(40)) + places - found["place"]  # where the text begins
-        _, chosen, times = np.unique(keys, return_index=True, return_counts=True)
-        whole = np.sort(places[chosen[times >= found["needed"][chosen]]])
-        return np.diff(np.searchsorted(whole, begins)).astype(np.uint32)
-
-
-def _shingles(cut: Units, texts: Sequence[str], before: int) -> np.ndarray:
-    """The shingles of texts in which a word may be changed; before: texts that are known."""
-    runs, begins = runs_of_units(cut, _SHINGLE)
-    text = np.repeat(np.arange(len(cut.counts)), np.diff(begins))
-    rows = np.zeros(len(runs), dtype=_ROW)
-    rows["hash"], rows["text"] = runs, text + before
-    rows["place"] = np.arange(len(runs)) - begins[text]
-    rows["needed"] = np.maximum(np.diff(begins) - _SHINGLE, _CHANGED[0] - 2 * _SHINGLE + 1)[text]
-    spaced = [2 * text.count(" ") >= count for text, count in zip(texts, cut.counts, strict=True)]
-    inside = (cut.counts >= _CHANGED[0]) & (cut.counts <= _CHANGED[1]) & spaced
-    return rows[inside[text]]
+        return total
 
 
 def load_benchmarks(paths: Sequence[Path]) -> Benchmarks:
@@ -88,7 +56,6 @@ def load_benchmarks(paths: Sequence[Path]) -> Benchmarks:
     A line is an item: all strings in its JSON, whatever their keys, or the line of a `.txt`.
     """
     hashes, items, too_short = [np.zeros(0, dtype=np.uint64)], 0, 0
-    rows, known = [np.zeros(0, _ROW)], 0
     for path in paths:
         texts, pairs, owners = list[str](), list[str](), list[int]()
         for number, strings in enumerate(_items(path), items):
@@ -104,15 +71,10 @@ def load_benchmarks(paths: Sequence[Path]) -> Benchmarks:
         too_short += len(np.unique(every)) - len(found)
         hashes += [whole_texts(cut, length) for length in range(SHORTEST, LENGTH)]
         hashes.append(runs_of_units(cut, LENGTH)[0])
-        rows.append(_shingles(cut, [*texts, *pairs], known))
-        known += len(cut.counts)
-    shingles = np.sort(np.concatenate(rows), order="hash")
-    _, which, counts = np.unique(shingles["hash"], return_inverse=True, return_counts=True)
-    shingles = shingles[counts[which] <= _OWNERS]
     runs = np.unique(np.concatenate(hashes))
     sieve = np.zeros(1 << int(_SIEVE_BITS), dtype=bool)
-    sieve[np.concatenate([runs, shingles["hash"]]) >> _SIEVE_SHIFT] = True
-    return Benchmarks(runs, sieve, items, too_short, shingles)
+    sieve[runs >> _SIEVE_SHIFT] = True
+    return Benchmarks(runs, sieve, items, too_short)
 
 
 def _items(path: Path) -> Iterator[list[str]]:
