@@ -223,8 +223,7 @@ class Text(RecipeSection):
     def _paths_alone(cls, value: Any) -> Any:
         if not isinstance(value, Mapping):
             return value
-        lists = {lang: [x] if isinstance(x, str) else x for lang, x in value.items()}
-        return {lang: {"paths": x} if isinstance(x, list) else x for lang, x in lists.items()}
+        return {tag: {"paths": x} if isinstance(x, str | list) else x for tag, x in value.items()}
 
 
 class Extend(RecipeSection):

@@ -148,15 +148,8 @@ def _resume(folder: Path, made_from: dict[str, Any], title: str, known: bool) ->
             left.unlink(missing_ok=True)
         record = {"made_from": fingerprint(made_from), "content": made_from["content"]}
         record |= {"title": title, "known": known, "complete": False, "parts": [], "state": None}
-        record |= {
-            "documents": 0,
-            "bytes": 0,
-            "capped": False,
-            "repaired": 0,
-            "faults": {},
-            "lost": {},
-        }
-        record["fault_bytes"] = 0
+        record |= {"documents": 0, "bytes": 0, "capped": False, "faults": {}, "lost": {}}
+        record["fault_bytes"] = record["repaired"] = 0
         write_json(path, record)
     if faults.exists() and not record["complete"]:
         with faults.open("r+b") as file:

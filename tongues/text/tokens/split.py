@@ -85,32 +85,25 @@ def _draw(
     total = sizes.sum()
     order = np.flatnonzero((sizes > 0) & (2 * sizes <= total))
     order = order[np.argsort(rank[order], kind="stable")]
-    if not len(order):
-        return order
     if isinstance(wanted, float):
         count = int(np.searchsorted(rank[order] / 2.0**64, wanted))
+        off = np.abs(np.append(0, np.cumsum(sizes[order])) / max(total, 1) - wanted)
+        if wanted * len(order) < _FEWEST_GROUPS and off[count] > _OFF * wanted:
+            count = int(off.argmin())
     else:
         count = int(np.searchsorted(np.cumsum(sizes[order]), wanted)) + 1
-    place = np.full(len(rank), len(order))
-    place[order] = np.arange(len(order))
-    drawn = np.arange(len(order)) < count
-    always = np.zeros(len(order), dtype=bool)  # the first of each source and length
+    drawn = np.zeros(len(rank), dtype=bool)
+    drawn[order[:count]] = True
     for stratum in strata:
         for label in np.unique(stratum):
             inside = stratum == label
             much = tokens[inside].sum() >= _STRATUM * total
-            there = np.unique(place[component[inside]])
-            there = there[there < len(order)]
-            if much and len(there) and not drawn[there].any():
-                held = sizes[order[drawn]].sum() + sizes[order[there[0]]]
-                always[there[0]] = drawn[there[0]] = held * 2 <= total
-    if isinstance(wanted, float) and wanted * len(order) < _FEWEST_GROUPS:
-        others = np.cumsum(np.where(always, 0, sizes[order]))
-        held = np.append(0, others) + sizes[order[always]].sum()
-        if abs(held[count] - wanted * total) > _OFF * wanted * total:
-            nearest = int(np.abs(held - wanted * total).argmin())
-            drawn = always | (np.arange(len(order)) < nearest)
-    return order[drawn]
+            if not much or drawn[component[inside]].any():
+                continue
+            first = order[np.isin(order, component[inside])][:1]
+            if (sizes[drawn].sum() + sizes[first].sum()) * 2 <= total:
+                drawn[first] = True
+    return np.flatnonzero(drawn)
 
 
 def split_documents(
@@ -141,12 +134,8 @@ def split_documents(
         why, hint = no_split_words(total, held, left, wanted, groups, int((~kept).sum()))
         raise UserError(why, where=f"text of {lang}", hint=hint)
     overlap = order[kept & left_out & ~repeated[order]]
-    return {
-        "train": limited,
-        "valid": valid,
-        "overlap": overlap,
-        "repeated": order[repeated[order]],
-    }
+    again = order[repeated[order]]
+    return {"train": limited, "valid": valid, "overlap": overlap, "repeated": again}
 
 
 def _left_out(
