@@ -169,10 +169,8 @@ def _clean_of(others: frozenset[str]) -> type[Clean]:
             choices = [signal.key for signal in signals if signal.key]
             refuse(f"unknown key `{key}`", nearest(key, choices), (key,), key)
         named.append(found)
-    fields: dict[str, Any] = {
-        signal.key: (signal.rule.level | Off, signal.rule.default)
-        for signal in sorted(named, key=lambda signal: signal.rule.order)
-    }
+    rules = [(x.key, x.rule) for x in sorted(named, key=lambda signal: signal.rule.order)]
+    fields: dict[str, Any] = {key: (rule.level | Off, rule.default) for key, rule in rules}
     return create_model("Clean", __base__=Clean, **fields)
 
 
