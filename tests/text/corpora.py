@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from tests.golden import INPUTS
 from tongues import recipe
 from tongues.recipe import Recipe
 from tongues.text import find_sources
@@ -20,14 +21,7 @@ from tongues.text.tokens import Tokens, load_tokenizer
 USUAL = recipe.Text.model_validate({"hub": {"de": {"dataset": "x"}}}).clean.model_dump(mode="json")
 OFF = {key: "off" for key in USUAL if key != "languages"}
 WORDS = 3000
-HUB_CARD = """---
-configs:
-- config_name: swh_Latn
-  data_files: [{split: train, path: swh_Latn/*.jsonl}]
-- config_name: yor_Latn
-  data_files: [{split: train, path: yor_Latn/*.jsonl}]
----
-"""
+HUB_CARD = (INPUTS / "hub-card.md").read_text()
 
 
 def quiet(_: str) -> None:

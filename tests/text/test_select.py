@@ -172,15 +172,8 @@ def test_copies_in_another_language_stay_but_on_one_side(tmp_path: Path) -> None
 
 
 def test_groups_and_likeness_chain_into_one_component(tmp_path: Path) -> None:
-    chain = [
-        {"text": text(1), "group": "a"},
-        {"text": text(2), "group": "a"},
-        {"text": changed(text(2), [9]), "group": "b"},
-        {"text": text(3), "group": "b"},
-        {"text": text(3), "group": "c"},
-        {"text": text(4), "group": "c"},
-        {"text": text(5), "group": "d"},
-    ]
+    texts = [text(1), text(2), changed(text(2), [9]), text(3), text(3), text(4), text(5)]
+    chain = [{"text": x, "group": group} for x, group in zip(texts, "aabbccd", strict=True)]
     _, selection = selected(one_file(tmp_path, chain), tmp_path)
     assert len(set(selection.component[:6].tolist())) == 1
     assert selection.component[6] != selection.component[0]

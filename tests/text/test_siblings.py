@@ -6,18 +6,12 @@ from pathlib import Path
 
 import pytest
 
+from tests.golden import inputs
 from tests.text.corpora import select_again, text_of, write_rows
 from tests.text.real import declaration
 from tests.text.test_select import why
 
-# By language: others of which 60 documents are planted, and how many are found at least.
-PLANTED = {
-    "nn": {"nb": 55},
-    "nb": {"nn": 40},
-    "tn": {"st": 55, "xh": 55, "ts": 50},
-    "ts": {"zu": 50, "sn": 50, "tn": 55},
-    "mi": {"id": 55},
-}
+PLANTED: dict[str, dict[str, int]] = inputs("planted-relatives")
 
 
 def passages(lang: str, count: int) -> list[str]:

@@ -170,6 +170,16 @@ def test_few_long_files_are_held_out_in_parts(
     assert 0.7 * 0.05 < valid / (valid + train) < 1.3 * 0.05
 
 
+@pytest.mark.parametrize("name", ["a", "b", "c"])
+def test_of_a_small_file_as_much_is_held_out_as_was_asked(tmp_path: Path, name: str) -> None:
+    (tmp_path / f"{name}.txt").write_text("\n\n".join(text(n, 450) for n in range(30)))
+    files = {"de": {"paths": [f"{tmp_path}/{name}.txt"], "documents": "paragraphs"}}
+    settings = recipe_of(text_of(files), held_out="2%")
+    tokens = open_tokens(prepare_tokens(settings, tmp_path, quiet, ranks=1))
+    valid, train = (tokens.counts["de"][x]["tokens"] for x in ("valid", "train"))
+    assert 0.7 * 0.02 < valid / (valid + train) < 1.3 * 0.02
+
+
 @pytest.mark.parametrize("apart", [False, True])
 def test_a_file_of_the_text_of_the_others_is_left_out(tmp_path: Path, apart: bool) -> None:
     pages = [text(n, 60) for n in range(200)]

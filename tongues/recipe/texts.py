@@ -169,10 +169,8 @@ def _clean_of(others: frozenset[str]) -> type[Clean]:
             choices = [signal.key for signal in signals if signal.key]
             refuse(f"unknown key `{key}`", nearest(key, choices), (key,), key)
         named.append(found)
-    fields: dict[str, Any] = {
-        signal.key: (signal.rule.level | Off, signal.rule.default)
-        for signal in sorted(named, key=lambda signal: signal.rule.order)
-    }
+    rules = [(x.key, x.rule) for x in sorted(named, key=lambda signal: signal.rule.order)]
+    fields: dict[str, Any] = {key: (rule.level | Off, rule.default) for key, rule in rules}
     return create_model("Clean", __base__=Clean, **fields)
 
 
@@ -193,6 +191,8 @@ class Text(RecipeSection):
     """Which documents are dropped."""
     benchmarks: list[str] = Field(default=[])
     """Files (`.jsonl`, `.txt`) whose text must not be trained on, such as test sets."""
+    repair: bool = False
+    """Whether UTF-8 that was read as another encoding is repaired by ftfy."""
     identifier: str | None = None  # a fastText model such as GlotLID's; py3langid without
     """A fastText model that identifies languages, such as GlotLID's; default: py3langid."""
 
@@ -221,8 +221,7 @@ class Text(RecipeSection):
     def _paths_alone(cls, value: Any) -> Any:
         if not isinstance(value, Mapping):
             return value
-        lists = {lang: [x] if isinstance(x, str) else x for lang, x in value.items()}
-        return {lang: {"paths": x} if isinstance(x, list) else x for lang, x in lists.items()}
+        return {tag: {"paths": x} if isinstance(x, str | list) else x for tag, x in value.items()}
 
 
 class Extend(RecipeSection):

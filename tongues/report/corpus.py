@@ -222,7 +222,7 @@ def _language(lang: str, about: LanguageSummary) -> list[b.Block]:
         head = why if kept else f"{why}: {_rule(why, about)}"
         blocks.append(b.Details(head, quotes, kept, f"{len(samples)} of {count:,}"))
     sources = b.Table.of(
-        {"source": source["title"], **_amount(source)}
+        {"source": source["title"], **_amount(source), "repaired": source.get("repaired") or None}
         | {"unreadable": sum(source["faults"].values()) or None}
         | {"": "cut at the limit of the recipe" if source["capped"] else ""}
         for source in about["sources"]

@@ -12,6 +12,7 @@ _PLANES = 0x20000  # code points; beyond them no character has a combining class
 _LONG = 100  # marks in a row, more than any writing needs
 _STEP = 0x9E3779B97F4A7C15  # the golden ratio: multiples of it spread evenly
 CUT = 16  # times the size of a part, from which a document is cut into parts
+_CUT_PARAGRAPH = 4  # the same of paragraphs: the parts of small files are small
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,19 +34,24 @@ def parts_of(document: Document, size: int) -> list[Document]:
     """A long document in parts of once to twice `size` bytes, each a group; another as it is.
 
     They end at blank lines, lines or spaces. With a group of its own a document stays whole, as
-    it does where `size` is 0.
+    it does where `size` is 0. Groups of paragraphs are numbered by their place in the file.
     """
-    text = document.text
+    text, group, number = document.text, document.group, 0
     length = len(text) if text.isascii() else len(text.encode())
-    short = not size or length <= CUT * size
-    if short or document.group not in (document.source, fingerprint(text)):
+    paragraph = group.startswith(f"{document.source}#")
+    short = not size or length <= (_CUT_PARAGRAPH if paragraph else CUT) * size
+    if short or not (paragraph or group in (document.source, fingerprint(text))):
         return [document]
+    if paragraph:
+        group, _, first = group.rpartition("#")
+        number = int(first)
     step, start, parts = max(size * len(text) // length, 1), 0, list[Document]()
     while start < len(text):
         begin, end = start + step, start + 2 * step
         found = (text.rfind(mark, begin, end) for mark in ("\n\n", "\n", " "))
         end = next((place for place in found if place > 0), end) if end < len(text) else len(text)
-        names = {"id": f"{document.id}#{len(parts)}", "group": f"{document.group}#{len(parts)}"}
+        after = start // step if paragraph else len(parts)
+        names = {"id": f"{document.id}#{len(parts)}", "group": f"{group}#{number + after}"}
         parts.append(replace(document, text=text[start:end].strip("\n"), **names))
         start = end
     return [part for part in parts if part.text.strip()]

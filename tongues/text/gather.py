@@ -4,16 +4,19 @@ import time
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from functools import partial
+from importlib.metadata import version
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from tongues import recipe
+from tongues.core.extras import require
 from tongues.core.files import append_line, file_hash, fingerprint, read_json, write_json
 from tongues.core.quantities import show_bytes
 from tongues.core.ranks import Say
 from tongues.text.corpus import part_path, table_of, write_part
 from tongues.text.document import Document, normalised, parts_of
 from tongues.text.reading import Fault, State
+from tongues.text.repair import repaired
 from tongues.text.signals import SIGNALS, load_benchmarks, load_identifier, signals_in
 from tongues.text.sources import TextSource, find_benchmarks, read_source
 
@@ -21,7 +24,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 
-_LAYOUT = 6  # raised when the same text gives other bytes than before
+_LAYOUT = 7  # raised when the same text gives other bytes than before
 _PART_BYTES = 32_000_000  # of text: read again after a kill, at most, and held in memory
 _PART_DOCUMENTS = 20_000  # of a part, however short they are; chosen
 _TOKEN_BYTES = 16  # above the bytes per token of any language
@@ -50,6 +53,9 @@ def gather(
     tools: dict[str, Any] = {"identifier": identifier.name, "benchmarks": hashes}
     others = [[each.name, each.version] for each in signals if each not in SIGNALS.built_in]
     tools |= {"signals": others} if others else {}
+    if settings.repair:
+        require("ftfy", "text.repair")
+        tools["repair"] = version("ftfy")
     progress = _progress(tell)
     measure = partial(table_of, identifier=identifier, benchmarks=benchmarks, signals=signals)
     for source in sources:
@@ -92,7 +98,7 @@ def _gather_source(
     record = _resume(folder, made_from, source.title, known)
     if record["complete"]:
         return
-    most_bytes, most = made_from["most"], source.at_most
+    most_bytes, most, repair = made_from["most"], source.at_most, "repair" in made_from
     most_documents = most.number if most and most.unit == "documents" else None
     documents: list[Document] = []
     size = 0
@@ -116,6 +122,8 @@ def _gather_source(
             for amounts, amount in ((record["faults"], 1), (record["lost"], item.size)):
                 amounts[item.reason] = amounts.get(item.reason, 0) + amount
             continue
+        if repair and (better := repaired(item.text)) != item.text:
+            item, record["repaired"] = replace(item, text=better), record["repaired"] + 1
         texts = [replace(x, text=normalised(x.text)) for x in parts_of(item, source.part)]
         documents += texts
         length = sum(len(each.text.encode()) for each in texts)
@@ -141,7 +149,7 @@ def _resume(folder: Path, made_from: dict[str, Any], title: str, known: bool) ->
         record = {"made_from": fingerprint(made_from), "content": made_from["content"]}
         record |= {"title": title, "known": known, "complete": False, "parts": [], "state": None}
         record |= {"documents": 0, "bytes": 0, "capped": False, "faults": {}, "lost": {}}
-        record["fault_bytes"] = 0
+        record["fault_bytes"] = record["repaired"] = 0
         write_json(path, record)
     if faults.exists() and not record["complete"]:
         with faults.open("r+b") as file:

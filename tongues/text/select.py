@@ -149,9 +149,8 @@ def _beyond_limits(corpus: Corpus, sources: Sequence[TextSource]) -> np.ndarray:
         parts = [part for part in corpus.parts if part.lang == lang and part.source in names]
         ranges = [np.arange(part.first, part.first + part.count) for part in parts]
         documents = np.concatenate([np.empty(0, int), *ranges])
-        amounts = (
-            np.ones(len(documents), int) if most.unit == "documents" else corpus.sizes[documents]
-        )
+        ones = np.ones(len(documents), int)
+        amounts = ones if most.unit == "documents" else corpus.sizes[documents]
         beyond[documents[np.cumsum(amounts) - amounts >= most.number]] = True
     return beyond
 

@@ -1,6 +1,7 @@
 """What a corpus is like once documents are selected: the content of `corpus.json`."""
 
 from collections.abc import Iterator, Mapping
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -14,8 +15,7 @@ from tongues.text.words import caution_sentence
 _SAMPLES = 5  # of each language and reason
 _SAMPLE = 400  # characters
 _FAULTS = 20  # of each source, in the summary
-_FAULT_FILE = "faults.jsonl"
-_OF_SOURCE = ("name", "title", "documents", "bytes", "capped", "faults", "lost")
+_OF_SOURCE = ("name", "title", "documents", "bytes", "capped", "faults", "lost", "repaired")
 _NO_LANGUAGE = ("und", "zxx")  # und: too few letters; zxx: code, tables and the like
 _INSIDE = 0.0005  # share from which another language is named; chosen: one text in 2,000
 _MISTAGGED = 0.3  # share of documents in another language, from which the tag may be wrong; chosen
@@ -57,11 +57,7 @@ def summarise(
         }
         sources = [
             {key: each[key] for key in _OF_SOURCE}
-            | {
-                "fault_samples": read_lines(corpus.path / lang / each["name"] / _FAULT_FILE)[
-                    :_FAULTS
-                ]
-            }
+            | {"fault_samples": _faults(corpus.path / lang / each["name"])}
             for each in corpus.sources
             if each["lang"] == lang
         ]
@@ -89,6 +85,10 @@ def summarise(
         for code, title in _cautions(lang, about)
     ]
     return {"languages": languages, "cautions": cautions}
+
+
+def _faults(folder: Path) -> list[dict[str, Any]]:
+    return read_lines(folder / "faults.jsonl")[:_FAULTS]
 
 
 def _counts(codes: np.ndarray, names: list[str]) -> dict[str, int]:

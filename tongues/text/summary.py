@@ -20,7 +20,7 @@ class TextSize(TypedDict):
 class LanguageSummary(TypedDict):
     """What was read, kept and dropped of a language's text."""
 
-    sources: list[dict[str, Any]]  # title, documents, bytes, capped, faults, lost, fault_samples
+    sources: list[dict[str, Any]]  # counts, faults, what is lost or repaired, fault_samples
     marked_up: int  # documents kept of which a fifth or more is tags
     passed_over: dict[str, dict[str, int]]  # files and bytes of its folders not read, by kind
     read: TextSize

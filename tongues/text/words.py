@@ -26,16 +26,16 @@ def selection_lines(summary: CorpusSummary) -> Iterator[str]:
             kept=about["kept"]["documents"],
             dropped=show_dropped(about["dropped"]),
         )
+        if repaired := sum(source.get("repaired", 0) for source in about["sources"]):
+            yield SAID["repaired"].format(lang=lang, repaired=repaired)
     for caution in summary["cautions"]:
         yield f"caution: {caution['sentence']} ({caution['code']})"
 
 
 def show_dropped(dropped: Mapping[str, TextSize]) -> str:
     """The documents and bytes dropped by reason."""
-    return "; ".join(
-        f"{why} {amount['documents']:,}, {show_bytes(amount['bytes'])}"
-        for why, amount in dropped.items()
-    )
+    sizes = ((why, size["documents"], show_bytes(size["bytes"])) for why, size in dropped.items())
+    return "; ".join(f"{why} {documents:,}, {size}" for why, documents, size in sizes)
 
 
 def caution_sentence(code: str, lang: str, about: LanguageSummary, title: str = "") -> str:

@@ -114,11 +114,8 @@ def _bytes(path: Path, start: int = 0) -> Iterator[bytes]:
     try:
         with path.open("rb") as file:
             file.seek(place)
-            for block in (
-                _unpack(file, *_ARCHIVES[ending])
-                if packed
-                else iter(lambda: file.read(_BLOCK), b"")
-            ):
+            plain = iter(lambda: file.read(_BLOCK), b"")
+            for block in _unpack(file, *_ARCHIVES[ending]) if packed else plain:
                 begin, place = place, place + len(block)
                 if place > start:
                     yield block[max(start - begin, 0) :]

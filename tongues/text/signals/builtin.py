@@ -64,7 +64,8 @@ def _in_tags(text: str) -> float:
     return sum(end - start for start, end in (m.span() for m in _TAG.finditer(text))) / len(text)
 
 
-def _garbled(text: str) -> float:
+def garbled(text: str) -> float:
+    """The share of the characters beyond ASCII that are UTF-8 read as Latin-1 or cp1252."""
     found = () if text.isascii() else _MOJIBAKE.findall(text)
     if len(found) < _FEWEST:
         return 0.0
@@ -98,7 +99,7 @@ for _each in (
     ),
     *map(_measured, ("characters", "repeated_lines", "digits", "symbols")),
     _signal("markup", lambda batch: [_in_tags(text) for text in batch.texts]),
-    _signal("mojibake", lambda batch: [_garbled(text) for text in batch.texts]),
+    _signal("mojibake", lambda batch: [garbled(text) for text in batch.texts]),
     _signal("script_share", lambda batch: batch.characters["script_share"], Share),
     _signal("language_share", _own_language, Share),
     _signal(

@@ -272,9 +272,8 @@ def _fasttext(path: Path) -> Identifier:
         written, _ = model.getLabels("strict")
     except (ValueError, RuntimeError) as error:
         hint = "give a model file (.bin) such as GlotLID's, or leave `identifier` out"
-        raise UserError(
-            f"{path} is not a fastText model ({error})", where=where, hint=hint
-        ) from None
+        what = f"{path} is not a fastText model ({error})"
+        raise UserError(what, where=where, hint=hint) from None
     numbers = {label: number for number, label in enumerate(written)}
 
     def classify(segments: Sequence[bytes]) -> np.ndarray:

@@ -78,13 +78,8 @@ class SyntheticLanguage:
             parts = {"adjective": adjective, "numeral": numeral, "owner": owner, "article": article}
             return around(head, "noun", **parts)
 
-        further = around(
-            [Slot.X_HEAD],
-            "noun",
-            adjective=[Slot.X_ADJECTIVE],
-            article=[Slot.X_ARTICLE],
-            adposition=[Slot.ADPOSITION],
-        )
+        parts = {"adjective": [Slot.X_ADJECTIVE], "article": [Slot.X_ARTICLE]}
+        further = around([Slot.X_HEAD], "noun", **parts, adposition=[Slot.ADPOSITION])
         clause = around(
             [Slot.VERB],
             "verb",

@@ -26,7 +26,8 @@ class Script:
         return words.translate(str.maketrans(_VOWELS + _CONSONANTS, self.letters))
 
 
-SCRIPTS = tuple(Script(**each) for each in read_beside(__file__, "language.toml")["scripts"])
+_TABLE = read_beside(__file__, "language.toml")
+SCRIPTS = tuple(Script(**each) for each in _TABLE["scripts"])
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,13 +83,7 @@ def draw_phonology(rng: np.random.Generator) -> Phonology:
 # changes leads back: what has changed once stays different.
 _CHAINS = "pbvw pfh tdz tsxh kgx kx mn rlj zj uoaei yi"
 _PAIRS = sorted({(old, new) for chain in _CHAINS.split() for old, new in pairwise(chain)})
-_PLACES = {
-    "anywhere": "{}",
-    "first in a word": "^{}",
-    "last in a word": "{}$",
-    "between vowels": f"(?<=[{_VOWELS}]){{}}(?=[{_VOWELS}])",
-    "after a vowel": f"(?<=[{_VOWELS}]){{}}",
-}
+_PLACES: dict[str, str] = _TABLE["places"]
 
 
 @dataclass(frozen=True, slots=True)

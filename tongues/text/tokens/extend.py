@@ -166,11 +166,8 @@ class _Extension:
         """Add a merge, and its token if it is new."""
         left, right = (self._spelling[number] for number in pair)
         self._merges.append([left, right])
-        return (
-            self.ids[left + right]
-            if left + right in self.ids
-            else self.add_word(left + right, pair)
-        )
+        token = left + right
+        return self.ids[token] if token in self.ids else self.add_word(token, pair)
 
     def add_word(self, word: str, segments: Sequence[int]) -> int:
         """Add a token; segments: the tokens that it was written in."""

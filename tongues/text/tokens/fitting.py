@@ -50,10 +50,8 @@ def make_tokenizer(
         if extension := settings.extend:
             tokenizer = _extended(tokenizer, extension, corpus, selection, settings.sample, tell)
         if settings.trim:
-            samples = [
-                sample_documents(corpus, selection, lang, settings.sample)
-                for lang in corpus.languages
-            ]
+            size, every = settings.sample, corpus.languages
+            samples = [sample_documents(corpus, selection, lang, size) for lang in every]
             tokenizer = trim_tokenizer(tokenizer, corpus.chosen_texts(np.concatenate(samples)))
             tell(f"{vocabulary_size(tokenizer)} tokens are left, all that the text read is made of")
     for lang in corpus.languages if settings.byte_fallback == "refuse" else ():

@@ -16,6 +16,7 @@ from tongues.text.tokens.words import PREPARED, no_split_words
 _FEWEST_GROUPS = 10  # independent; of fewer an interval says little
 _STRATUM = 0.1  # share of a language's text from which a source or a length is represented
 _CLASS = 16  # a class of lengths is documents up to so many times longer; 4 drew too many
+_OFF = 0.3  # of the share that was asked for, from which one of few groups is mended; chosen
 _ENOUGH = 0.8  # share of the tokens wanted that must be left when overlapping documents are gone
 
 _REPEATED = 0.5  # share of a file's held-out text that is in others, from which it is left out
@@ -77,7 +78,8 @@ def _draw(
     """The components of a language that are held out.
 
     A share of hash space, or as many in the order of hashes as hold the tokens wanted; and of a
-    source or a length that is much of the text, at least one. None holds half of the text.
+    source or a length that is much of the text, at least one. None holds half of the text. Where a
+    share is of few groups and they are far from it, as many in that order as are nearest.
     """
     sizes = np.bincount(component, tokens, len(rank))
     total = sizes.sum()
@@ -85,6 +87,9 @@ def _draw(
     order = order[np.argsort(rank[order], kind="stable")]
     if isinstance(wanted, float):
         count = int(np.searchsorted(rank[order] / 2.0**64, wanted))
+        off = np.abs(np.append(0, np.cumsum(sizes[order])) / max(total, 1) - wanted)
+        if wanted * len(order) < _FEWEST_GROUPS and off[count] > _OFF * wanted:
+            count = int(off.argmin())
     else:
         count = int(np.searchsorted(np.cumsum(sizes[order]), wanted)) + 1
     drawn = np.zeros(len(rank), dtype=bool)
@@ -129,12 +134,8 @@ def split_documents(
         why, hint = no_split_words(total, held, left, wanted, groups, int((~kept).sum()))
         raise UserError(why, where=f"text of {lang}", hint=hint)
     overlap = order[kept & left_out & ~repeated[order]]
-    return {
-        "train": limited,
-        "valid": valid,
-        "overlap": overlap,
-        "repeated": order[repeated[order]],
-    }
+    again = order[repeated[order]]
+    return {"train": limited, "valid": valid, "overlap": overlap, "repeated": again}
 
 
 def _left_out(
