@@ -30,7 +30,7 @@ from kills import SAME, digests, kill_once, tongues
 from memory import peaks
 
 from tongues.core.files import read_json, read_lines, write_json, write_text
-from tongues.core.frames import text_table
+from tongues.core.pages import text_table
 from tongues.models.smollm2 import make_smollm2
 from tongues.runs.record import read_run
 from tongues.text.tokens import load_tokenizer, open_tokens

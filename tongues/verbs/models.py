@@ -13,7 +13,7 @@ from tongues.core.errors import Stopped
 from tongues.core.terminal import echo
 from tongues.verbs.options import AS_JSON, COUNT, DTYPES, FOLDER, OUT, PATH
 from tongues.verbs.settings import Verb, argument, command, function, option, settings
-from tongues.verbs.shared import Dtype, Launched, Placed, Quietly, Shared, in_workspace
+from tongues.verbs.shared import Dtype, Launched, Overwriting, Placed, Quietly, Shared, in_workspace
 
 if TYPE_CHECKING:
     from tongues.evaluate.evaluation import Evaluation
@@ -216,7 +216,7 @@ def _serve(asked: Serve) -> None:
 
 
 @settings
-class Export(Quietly, Verb[Path]):
+class Export(Overwriting, Quietly, Verb[Path]):
     """Write MODEL as Hugging Face folders, each with a model card.
 
     MODEL is a run, an ensemble, or a recipe: of that its base, with a row for each token, or all
