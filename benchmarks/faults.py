@@ -1,0 +1,331 @@
+"""Commands killed at random moments, and commands in places and states where something is wrong.
+
+usage: python benchmarks/faults.py kills [COUNT] [VERB...] | faults [NAME...]
+
+A killed command (SIGKILL, to the process or to all of its group, up to three times in a row) and
+started again must end with the bytes of one left alone: of all files that two undisturbed runs write
+alike. With a fault a command ends in the same bytes, or in an error without a traceback; started
+again without the fault it ends in the same bytes. What was found is kept in `faults.txt`.
+"""
+
+import hashlib
+import json
+import os
+import random
+import re
+import shlex
+import shutil
+import signal
+import subprocess
+import sys
+import time
+import tomllib
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from datetime import date
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+ROOT = Path(__file__).resolve().parents[1]
+TABLE = tomllib.loads(Path(__file__).with_suffix(".toml").read_text(encoding="utf-8"))
+EXAMPLES = ("study", "family", "experts")
+SHORT = {
+    "study": "train.budget=20k tokens;study.shapes=[0.05M];study.source_budgets=[20k tokens]",
+    "family": "text.synthetic.size=200 kB",
+    "experts": "text.synthetic.size=200 kB;train.budget=40k tokens;experts.partitions=[{by: typology, k: 2}]",
+}
+# Names of files that are of one life of a process, or differ by time.
+PASSING = re.compile(r"\.lock$|checkpoints/|\.part(/|$)|/work/|^\.cache")
+PATIENCE = 300.0  # seconds of one command
+
+
+def workspace(place: Path) -> Path:
+    """A folder with the recipes."""
+    from tongues.recipe import load_text_recipe, show_recipe
+
+    place.mkdir(parents=True)
+    shutil.copy(ROOT / "tests/inputs/small-recipe.yaml", place / "small.yaml")
+    for name in EXAMPLES:
+        recipe = load_text_recipe(ROOT / f"docs/examples/{name}.yaml", SHORT[name].split(";"))
+        (place / f"{name}.yaml").write_text(show_recipe(recipe), encoding="utf-8")
+    return place
+
+
+def elsewhere(place: Path) -> None:
+    """The run of another trainer, with our model in its checkpoint."""
+    out = place / "elsewhere/checkpoint-40"
+    if (place / "runs/small/model").is_dir() and not out.exists():
+        shutil.copytree(place / "runs/small/model", out)
+        rows = [{"step": step, "loss": 5 - step / 40} for step in range(1, 41)]
+        rows.append({"step": 40, "eval_qaa_loss": 4.2})
+        state = {"global_step": 40, "max_steps": 40, "log_history": rows}
+        (out / "trainer_state.json").write_text(json.dumps(state))
+        (place / "held").mkdir()
+        (place / "held/qaa.txt").write_text("a b c d e f\n" * 50)
+
+
+def start(command: str, place: Path, log: Path) -> int:
+    """Begin `tongues COMMAND` in a process forked from this one, which holds torch."""
+    process = os.fork()
+    if process:
+        return process
+    code = 1
+    try:
+        os.setsid()
+        os.chdir(place)
+        for number, path in enumerate((os.devnull, log, log)):
+            os.dup2(os.open(path, os.O_RDWR | os.O_CREAT | os.O_APPEND), number)
+        sys.argv = ["tongues", *shlex.split(command)]
+        from tongues.verbs.main import main
+
+        main()
+        code = 0
+    except SystemExit as end:
+        code = end.code if isinstance(end.code, int) else 1
+    except BaseException:
+        import traceback
+
+        traceback.print_exc()
+    finally:
+        sys.stdout.flush()
+        sys.stderr.flush()
+        os._exit(code)
+
+
+def ended(process: int, seconds: float) -> int | None:
+    """How a process ended within this time; None if it did not."""
+    until = time.monotonic() + seconds
+    while time.monotonic() < until:
+        number, status = os.waitpid(process, os.WNOHANG)
+        if number:
+            return os.waitstatus_to_exitcode(status)
+        time.sleep(0.002)
+    return None
+
+
+def finish(command: str, place: Path, log: Path) -> str:
+    """Run to the end; what went wrong, if something did."""
+    code = ended(start(command, place, log), PATIENCE)
+    text = log.read_text(errors="replace")
+    if "Traceback" in text:
+        return f"a traceback: {text.strip().splitlines()[-1][:100]}"
+    return "" if code == 0 else f"ended with {code}: {text.strip()[-200:]}"
+
+
+def digests(place: Path) -> dict[str, str]:
+    """SHA-256 of every file that is meant to stay, by its path."""
+    files = {os.fsdecode(os.fsencode(path.relative_to(place))): path for path in place.rglob("*")}
+    return {
+        name: hashlib.sha256(path.read_bytes()).hexdigest()
+        for name, path in sorted(files.items())
+        if path.is_file() and not PASSING.search(name)
+    }
+
+
+def differing(alone: Sequence[dict[str, str]], other: dict[str, str]) -> list[str]:
+    """Files that are missing, too many, or other bytes where two undisturbed runs have the same."""
+    first, second = alone
+    same = {name for name in first if first[name] == second.get(name)}
+    more = [name for name in {*first, *other} if (name in first) != (name in other)]
+    return sorted(more) + sorted(x for x in same if x in other and other[x] != first[x])
+
+
+class Case:
+    """A verb that is killed: where it starts, and what two undisturbed runs left."""
+
+    def __init__(self, name: str, place: Path) -> None:
+        before, self.command = TABLE["kills"][name]
+        self.name, self.place, self.log = name, place, place / "log"
+        place.mkdir()
+        made = place.parent / f"made-{before.replace('/', '-')}"
+        if not made.exists():
+            workspace(made)
+            for command in filter(None, (each.strip() for each in before.split(";"))):
+                fault = finish(command, made, self.log)
+                assert not fault, fault
+            elsewhere(made)
+        (place / "start").symlink_to(made)
+        self.alone, self.seconds = [], 0.0
+        for _ in range(2):
+            begun = time.monotonic()
+            with self.fresh() as fresh:
+                fault = finish(self.command, fresh, self.log)
+                assert not fault, fault
+                self.seconds = time.monotonic() - begun
+                self.alone.append(digests(fresh))
+        self.hits, self.trials, self.wrong, self.late = 0, 0, list[str](), 0
+
+    @contextmanager
+    def fresh(self) -> Iterator[Path]:
+        """The start, copied to where every run of this case is."""
+        shutil.copytree(self.place / "start", self.place / "run")
+        self.log.unlink(missing_ok=True)
+        yield self.place / "run"
+        shutil.rmtree(self.place / "run")
+
+    def trial(self, chance: random.Random) -> None:
+        """Kill it, up to three times, and let it end."""
+        self.trials += 1
+        with self.fresh() as fresh:
+            for _ in range(chance.randint(1, 3)):
+                process = start(self.command, fresh, self.log)
+                if ended(process, chance.random() * self.seconds) is not None:
+                    self.late += 1
+                    continue
+                kill = chance.choice((os.kill, os.killpg))
+                kill(process, signal.SIGKILL)
+                os.waitpid(process, 0)
+                self.hits += 1
+            fault = finish(self.command, fresh, self.log)
+            other = differing(self.alone, digests(fresh))
+            self.wrong += [f"{self.name}: {fault}"] if fault else []
+            self.wrong += [f"{self.name}: other bytes: {', '.join(other[:4])}"] if other else []
+
+    def line(self) -> str:
+        """What came of it."""
+        same = sum(self.alone[0][name] == self.alone[1].get(name) for name in self.alone[0])
+        return (
+            f"{self.name:22} {self.hits:5} kills {self.trials:4} trials {self.trials - len(self.wrong):4} "
+            f"with the same bytes ({same} of {len(self.alone[0])} files are the same in two runs)"
+        )
+
+
+def kills(count: int, names: Sequence[str] = ()) -> Iterator[str]:
+    """Verbs in turn, until so many kills have hit."""
+    import tongues.evaluate.runner
+    import tongues.experts.ensemble.model
+    import tongues.report.study
+    import tongues.train.run
+    import tongues.use.export.run  # noqa: F401 - all before a process is forked
+
+    os.fsync = lambda fd: None  # it is for power cuts, which nobody makes here
+    chance = random.Random(5)
+    with TemporaryDirectory() as folder:
+        cases = [Case(name, Path(folder) / name) for name in names or TABLE["kills"]]
+        while sum(case.hits for case in cases) < count:
+            case = min(cases, key=lambda case: case.hits * max(case.seconds, 1.0))
+            case.trial(chance)
+            print(case.line(), flush=True)
+        yield f"{sum(case.hits for case in cases)} kills in {sum(x.trials for x in cases)} trials"
+        for case in cases:
+            yield f"  {case.line()}"
+            yield from (f"  WRONG {line}" for line in case.wrong)
+
+
+def shell(verb: str, setting: str, place: Path) -> str:
+    """A line of bash that runs a verb with a fault."""
+    command = f"{sys.executable} -m tongues {TABLE['verbs'][verb]}"
+    if setting.startswith("FAKETIME"):
+        shift = setting.split()[1]
+        library = os.environ.get(
+            "FAKETIME_LIBRARY", "/usr/lib/x86_64-linux-gnu/faketime/libfaketime.so.1"
+        )
+        return f"export LD_PRELOAD={library} FAKETIME={shift} DONT_FAKE_MONOTONIC=1; {command}"
+    if setting == "FULL":
+        return f"dd if=/dev/zero of={place}/.fill bs=1k status=none 2>/dev/null; {command}; code=$?; rm {place}/.fill; exit $code"
+    if setting == "READONLY":
+        return f"mount -o remount,ro {place}; {command}; code=$?; mount -o remount,rw {place}; exit $code"
+    if setting == "TWICE":
+        return f"{command} & first=$!; {command}; code=$?; wait $first && exit $code"
+    return command if setting.startswith("PLACE") else f"{setting}; {command}"
+
+
+@contextmanager
+def mounted(place: Path, size: str) -> Iterator[None]:
+    """A small disk at a place."""
+    place.mkdir()
+    subprocess.run(["mount", "-t", "tmpfs", "-o", f"size={size}", "none", place], check=True)
+    try:
+        yield
+    finally:
+        subprocess.run(["umount", place], check=True)
+
+
+def faults(names: Sequence[str] = ()) -> Iterator[str]:
+    """Every fault, for each of its verbs."""
+    with TemporaryDirectory() as folder:
+        ready, found = workspace(Path(folder) / "ready"), Counter[str]()
+        for command in ("prepare small.yaml", "train small.yaml"):
+            assert not finish(command, ready, Path(folder) / "log")
+        alone: dict[str, list[dict[str, str]]] = {}
+        for name in names or TABLE["faults"]:
+            verbs, setting, codes = TABLE["faults"][name]
+            ends = []
+            for verb in verbs.split():
+                if verb not in alone:
+                    alone[verb] = [attempt(Path(folder), ready, verb, "true")[2] for _ in range(2)]
+                ends.append(
+                    judged(attempt(Path(folder), ready, verb, setting), alone[verb], codes, setting)
+                )
+                found[ends[-1].split(":")[0]] += 1
+                print(f"{name}, {verb}: {ends[-1]}", flush=True)
+            yield f"  {name:36} " + "; ".join(
+                f"{verb} {end}" for verb, end in zip(verbs.split(), ends, strict=True)
+            )
+        yield f"{sum(found.values())} commands with a fault: " + ", ".join(
+            f"{count} {what}" for what, count in found.most_common()
+        )
+
+
+def attempt(
+    folder: Path, ready: Path, verb: str, setting: str
+) -> tuple[int, str, dict[str, str], str]:
+    """Run a verb with a fault, then without: its code, all it printed, the files, the second end."""
+    name = setting.removeprefix("PLACE ") if setting.startswith("PLACE") else "place"
+    place = folder / os.fsdecode(name.encode().decode("unicode_escape").encode("latin-1"))
+    with mounted(place, "60M"):
+        shutil.copytree(ready, place, dirs_exist_ok=True)
+        environment = {**os.environ, "PYTHONPATH": str(ROOT)}
+        options = {"cwd": place, "env": environment, "capture_output": True, "timeout": PATIENCE}
+        done = subprocess.run(["bash", "-c", shell(verb, setting, place)], check=False, **options)
+        again = subprocess.run(["bash", "-c", shell(verb, "true", place)], check=False, **options)
+        end = "" if again.returncode == 0 else again.stderr.decode(errors="replace")
+        said = (done.stdout + done.stderr).decode(errors="replace")
+        return done.returncode, said, digests(place), end
+
+
+def judged(
+    found: tuple[int, str, dict[str, str], str],
+    alone: list[dict[str, str]],
+    codes: list[int],
+    setting: str,
+) -> str:
+    """What to say of a command with a fault."""
+    code, said, files, again = found
+    if "Traceback" in said or "Traceback" in again:
+        return f"TRACEBACK: {said.strip().splitlines()[-1][:150]}"
+    if code not in codes:
+        return f"CODE {code}: {said.strip()[-200:]}"
+    if again and not setting.startswith("PLACE"):
+        return f"NOT AGAIN: {again.strip()[-200:]}"
+    if (
+        not again
+        and not setting.startswith(("FAKETIME", "PLACE"))
+        and (other := differing(alone, files))
+    ):
+        return f"OTHER BYTES: {', '.join(other[:3])}"
+    return "same bytes" if code == 0 and not again else "an error in words"
+
+
+def main() -> None:
+    """Kill commands, or start them with faults; the outcome replaces its part of `faults.txt`."""
+    part, rest = sys.argv[1], sys.argv[2:]
+    lines = [*(kills(int((rest or ["150"])[0]), rest[1:]) if part == "kills" else faults(rest))]
+    keep(part, lines)
+
+
+def keep(part: str, lines: Sequence[str]) -> None:
+    """Put the lines of a part into `faults.txt`, in the place of its lines there."""
+    file = Path(__file__).with_suffix(".txt")
+    text = file.read_text(encoding="utf-8") if file.is_file() else ""
+    parts = dict(re.findall(r"^== (\w+).*?\n(.*?)(?=^== |\Z)", text, re.MULTILINE | re.DOTALL))
+    parts[part] = "\n".join([f"{date.today()}", *lines]) + "\n"
+    file.write_text(
+        "".join(f"== {name}\n{parts[name]}" for name in sorted(parts)), encoding="utf-8"
+    )
+    print("\n".join(lines))
+
+
+if __name__ == "__main__":
+    main()
