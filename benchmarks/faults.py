@@ -13,6 +13,7 @@ import json
 import os
 import random
 import re
+import resource
 import shlex
 import shutil
 import signal
@@ -22,10 +23,11 @@ import time
 import tomllib
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from datetime import date
 from pathlib import Path
 from tempfile import TemporaryDirectory
+from typing import Any
 
 ROOT = Path(__file__).resolve().parents[1]
 TABLE = tomllib.loads(Path(__file__).with_suffix(".toml").read_text(encoding="utf-8"))
@@ -38,6 +40,9 @@ SHORT = {
 # Names of files that are of one life of a process, or differ by time.
 PASSING = re.compile(r"\.lock$|checkpoints/|\.part(/|$)|/work/|^\.cache")
 PATIENCE = 300.0  # seconds of one command
+FAKETIME = "/usr/lib/x86_64-linux-gnu/faketime/libfaketime.so.1"  # of Debian's `libfaketime`
+# The code of a command, all it printed, the files then, and what went wrong when it ran again.
+Found = tuple[int | None, str, dict[str, str], str]
 
 
 def workspace(place: Path) -> Path:
@@ -65,7 +70,7 @@ def elsewhere(place: Path) -> None:
         (place / "held/qaa.txt").write_text("a b c d e f\n" * 50)
 
 
-def start(command: str, place: Path, log: Path) -> int:
+def start(command: str, place: Path, log: Path, setting: dict[str, Any] | None = None) -> int:
     """Begin `tongues COMMAND` in a process forked from this one, which holds torch."""
     process = os.fork()
     if process:
@@ -76,6 +81,7 @@ def start(command: str, place: Path, log: Path) -> int:
         os.chdir(place)
         for number, path in enumerate((os.devnull, log, log)):
             os.dup2(os.open(path, os.O_RDWR | os.O_CREAT | os.O_APPEND), number)
+        apply(setting or {})
         sys.argv = ["tongues", *shlex.split(command)]
         from tongues.verbs.main import main
 
@@ -88,8 +94,9 @@ def start(command: str, place: Path, log: Path) -> int:
 
         traceback.print_exc()
     finally:
-        sys.stdout.flush()
-        sys.stderr.flush()
+        for stream in (sys.stdout, sys.stderr):
+            with suppress(OSError, AttributeError):  # a full device, and none
+                stream.flush()
         os._exit(code)
 
 
@@ -191,15 +198,20 @@ class Case:
         )
 
 
-def kills(count: int, names: Sequence[str] = ()) -> Iterator[str]:
-    """Verbs in turn, until so many kills have hit."""
+def load() -> None:
+    """Import what takes seconds, once, before processes are forked."""
     import tongues.evaluate.runner
     import tongues.experts.ensemble.model
     import tongues.report.study
     import tongues.train.run
-    import tongues.use.export.run  # noqa: F401 - all before a process is forked
+    import tongues.use.export.run  # noqa: F401
 
     os.fsync = lambda fd: None  # it is for power cuts, which nobody makes here
+
+
+def kills(count: int, names: Sequence[str] = ()) -> Iterator[str]:
+    """Verbs in turn, until so many kills have hit."""
+    load()
     chance = random.Random(5)
     with TemporaryDirectory() as folder:
         cases = [Case(name, Path(folder) / name) for name in names or TABLE["kills"]]
@@ -213,22 +225,33 @@ def kills(count: int, names: Sequence[str] = ()) -> Iterator[str]:
             yield from (f"  WRONG {line}" for line in case.wrong)
 
 
-def shell(verb: str, setting: str, place: Path) -> str:
-    """A line of bash that runs a verb with a fault."""
-    command = f"{sys.executable} -m tongues {TABLE['verbs'][verb]}"
-    if setting.startswith("FAKETIME"):
-        shift = setting.split()[1]
-        library = os.environ.get(
-            "FAKETIME_LIBRARY", "/usr/lib/x86_64-linux-gnu/faketime/libfaketime.so.1"
-        )
-        return f"export LD_PRELOAD={library} FAKETIME={shift} DONT_FAKE_MONOTONIC=1; {command}"
-    if setting == "FULL":
-        return f"dd if=/dev/zero of={place}/.fill bs=1k status=none 2>/dev/null; {command}; code=$?; rm {place}/.fill; exit $code"
-    if setting == "READONLY":
-        return f"mount -o remount,ro {place}; {command}; code=$?; mount -o remount,rw {place}; exit $code"
-    if setting == "TWICE":
-        return f"{command} & first=$!; {command}; code=$?; wait $first && exit $code"
-    return command if setting.startswith("PLACE") else f"{setting}; {command}"
+def apply(setting: dict[str, Any]) -> None:
+    """Make this process, a command about to begin, one with a fault."""
+    for name in ("NOFILE", "AS", "FSIZE"):
+        if name in setting:
+            kind = getattr(resource, f"RLIMIT_{name}")
+            resource.setrlimit(kind, (setting[name], resource.getrlimit(kind)[1]))
+    if "umask" in setting:
+        os.umask(setting["umask"])
+    if "output" in setting:
+        os.dup2(os.open(setting["output"], os.O_WRONLY), 1)
+    for number in setting.get("closed", ()):
+        os.close(number)
+        setattr(sys, ("stdin", "stdout", "stderr")[number], None)  # as Python has them then
+
+
+def outside(verb: str, setting: dict[str, Any], place: Path, log: Path) -> int | None:
+    """Run a verb by a new interpreter, for what one reads as it starts."""
+    changes = dict(setting.get("set", {}))
+    if clock := setting.get("clock"):
+        changes = {"LD_PRELOAD": FAKETIME, "FAKETIME": clock, "DONT_FAKE_MONOTONIC": "1"}
+    environment = {**os.environ, "PYTHONPATH": str(ROOT), **changes}
+    environment.pop(setting.get("unset", ""), None)
+    command = [sys.executable, "-m", "tongues", *shlex.split(TABLE["verbs"][verb])]
+    with log.open("ab") as out:
+        return subprocess.run(
+            command, cwd=place, env=environment, stdout=out, stderr=out
+        ).returncode
 
 
 @contextmanager
@@ -244,6 +267,7 @@ def mounted(place: Path, size: str) -> Iterator[None]:
 
 def faults(names: Sequence[str] = ()) -> Iterator[str]:
     """Every fault, for each of its verbs."""
+    load()
     with TemporaryDirectory() as folder:
         ready, found = workspace(Path(folder) / "ready"), Counter[str]()
         for command in ("prepare small.yaml", "train small.yaml"):
@@ -254,7 +278,7 @@ def faults(names: Sequence[str] = ()) -> Iterator[str]:
             ends = []
             for verb in verbs.split():
                 if verb not in alone:
-                    alone[verb] = [attempt(Path(folder), ready, verb, "true")[2] for _ in range(2)]
+                    alone[verb] = [attempt(Path(folder), ready, verb, {})[2] for _ in range(2)]
                 ends.append(
                     judged(attempt(Path(folder), ready, verb, setting), alone[verb], codes, setting)
                 )
@@ -268,28 +292,39 @@ def faults(names: Sequence[str] = ()) -> Iterator[str]:
         )
 
 
-def attempt(
-    folder: Path, ready: Path, verb: str, setting: str
-) -> tuple[int, str, dict[str, str], str]:
-    """Run a verb with a fault, then without: its code, all it printed, the files, the second end."""
-    name = setting.removeprefix("PLACE ") if setting.startswith("PLACE") else "place"
-    place = folder / os.fsdecode(name.encode().decode("unicode_escape").encode("latin-1"))
+def attempt(folder: Path, ready: Path, verb: str, setting: dict[str, Any]) -> Found:
+    """Run a verb with a fault, and again without where it failed."""
+    place, log = (
+        folder / setting.get("place", "place").replace("NOTUTF8", "b\udcffd"),
+        folder / "log",
+    )
+    log.unlink(missing_ok=True)
+    command = TABLE["verbs"][verb]
     with mounted(place, "60M"):
         shutil.copytree(ready, place, dirs_exist_ok=True)
-        environment = {**os.environ, "PYTHONPATH": str(ROOT)}
-        options = {"cwd": place, "env": environment, "capture_output": True, "timeout": PATIENCE}
-        done = subprocess.run(["bash", "-c", shell(verb, setting, place)], check=False, **options)
-        again = subprocess.run(["bash", "-c", shell(verb, "true", place)], check=False, **options)
-        end = "" if again.returncode == 0 else again.stderr.decode(errors="replace")
-        said = (done.stdout + done.stderr).decode(errors="replace")
-        return done.returncode, said, digests(place), end
+        disk = setting.get("disk")
+        if disk == "ro":
+            subprocess.run(["mount", "-o", "remount,ro", place], check=True)
+        elif disk:
+            left = 0 if disk == "full" else int(disk) * 1024
+            (place / ".fill").write_bytes(bytes(shutil.disk_usage(place).free - left))
+        if {"set", "unset", "clock"} & setting.keys():
+            code = outside(verb, setting, place, log)
+        else:
+            other = start(command, place, log) if "twice" in setting else None
+            code = ended(start(command, place, log, setting), PATIENCE)
+            if other is not None:
+                code = code or ended(other, PATIENCE)
+        said = log.read_text(errors="replace")
+        if disk == "ro":
+            subprocess.run(["mount", "-o", "remount,rw", place], check=True)
+        (place / ".fill").unlink(missing_ok=True)
+        again = finish(command, place, log) if code else ""
+        return code, said, digests(place), again
 
 
 def judged(
-    found: tuple[int, str, dict[str, str], str],
-    alone: list[dict[str, str]],
-    codes: list[int],
-    setting: str,
+    found: Found, alone: list[dict[str, str]], codes: list[int], setting: dict[str, Any]
 ) -> str:
     """What to say of a command with a fault."""
     code, said, files, again = found
@@ -297,15 +332,12 @@ def judged(
         return f"TRACEBACK: {said.strip().splitlines()[-1][:150]}"
     if code not in codes:
         return f"CODE {code}: {said.strip()[-200:]}"
-    if again and not setting.startswith("PLACE"):
+    if again and "place" not in setting:
         return f"NOT AGAIN: {again.strip()[-200:]}"
-    if (
-        not again
-        and not setting.startswith(("FAKETIME", "PLACE"))
-        and (other := differing(alone, files))
-    ):
+    timely = {"clock", "place"} & setting.keys() or setting.get("disk") == "ro" and not code
+    if not timely and (other := differing(alone, files)):
         return f"OTHER BYTES: {', '.join(other[:3])}"
-    return "same bytes" if code == 0 and not again else "an error in words"
+    return "same bytes" if code == 0 else "an error in words" + ", then same bytes" * (not again)
 
 
 def main() -> None:
