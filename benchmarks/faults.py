@@ -3,8 +3,8 @@
 usage: python benchmarks/faults.py kills [COUNT] [VERB...] | faults [NAME...]
 
 A killed command (SIGKILL, to the process or to all of its group, up to three times in a row) and
-started again must end with the bytes of one left alone: of all files that two undisturbed runs write
-alike. With a fault a command ends in the same bytes, or in an error without a traceback; started
+started again must end with the bytes of one left alone: of all files that two undisturbed runs
+write alike. With a fault a command ends in the same bytes, or in an error without a traceback; started
 again without the fault it ends in the same bytes. What was found is kept in `faults.txt`.
 """
 
@@ -23,7 +23,7 @@ import time
 import tomllib
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager, nullcontext, suppress
 from datetime import date
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -35,7 +35,8 @@ EXAMPLES = ("study", "family", "experts")
 SHORT = {
     "study": "train.budget=20k tokens;study.shapes=[0.05M];study.source_budgets=[20k tokens]",
     "family": "text.synthetic.size=200 kB",
-    "experts": "text.synthetic.size=200 kB;train.budget=40k tokens;experts.partitions=[{by: typology, k: 2}]",
+    "experts": "text.synthetic.size=200 kB;train.budget=40k tokens;"
+    "experts.partitions=[{by: typology, k: 2}]",
 }
 # Names of files that are of one life of a process, or differ by time.
 PASSING = re.compile(r"\.lock$|checkpoints/|\.part(/|$)|/work/|^\.cache")
@@ -193,8 +194,8 @@ class Case:
         """What came of it."""
         same = sum(self.alone[0][name] == self.alone[1].get(name) for name in self.alone[0])
         return (
-            f"{self.name:22} {self.hits:5} kills {self.trials:4} trials {self.trials - len(self.wrong):4} "
-            f"with the same bytes ({same} of {len(self.alone[0])} files are the same in two runs)"
+            f"{self.name:22} {self.hits:5} kills {self.trials:4} trials "
+            f"{self.trials - len(self.wrong):4} with the same bytes ({same} of {len(self.alone[0])} files are the same in two runs)"
         )
 
 
@@ -257,12 +258,12 @@ def outside(verb: str, setting: dict[str, Any], place: Path, log: Path) -> int |
 @contextmanager
 def mounted(place: Path, size: str) -> Iterator[None]:
     """A small disk at a place."""
-    place.mkdir()
+    place.mkdir(exist_ok=True)
     subprocess.run(["mount", "-t", "tmpfs", "-o", f"size={size}", "none", place], check=True)
     try:
         yield
     finally:
-        subprocess.run(["umount", place], check=True)
+        subprocess.run(["umount", "--lazy", place], check=True)
 
 
 def faults(names: Sequence[str] = ()) -> Iterator[str]:
@@ -300,7 +301,7 @@ def attempt(folder: Path, ready: Path, verb: str, setting: dict[str, Any]) -> Fo
     )
     log.unlink(missing_ok=True)
     command = TABLE["verbs"][verb]
-    with mounted(place, "60M"):
+    with mounted(place, "60M") if "disk" in setting else nullcontext():
         shutil.copytree(ready, place, dirs_exist_ok=True)
         disk = setting.get("disk")
         if disk == "ro":
@@ -320,7 +321,9 @@ def attempt(folder: Path, ready: Path, verb: str, setting: dict[str, Any]) -> Fo
             subprocess.run(["mount", "-o", "remount,rw", place], check=True)
         (place / ".fill").unlink(missing_ok=True)
         again = finish(command, place, log) if code else ""
-        return code, said, digests(place), again
+        files = digests(place)
+    shutil.rmtree(place)
+    return code, said, files, again
 
 
 def judged(
@@ -334,7 +337,7 @@ def judged(
         return f"CODE {code}: {said.strip()[-200:]}"
     if again and "place" not in setting:
         return f"NOT AGAIN: {again.strip()[-200:]}"
-    timely = {"clock", "place"} & setting.keys() or setting.get("disk") == "ro" and not code
+    timely = {"clock", "place"} & setting.keys() or (setting.get("disk") == "ro" and not code)
     if not timely and (other := differing(alone, files)):
         return f"OTHER BYTES: {', '.join(other[:3])}"
     return "same bytes" if code == 0 else "an error in words" + ", then same bytes" * (not again)
@@ -344,7 +347,10 @@ def main() -> None:
     """Kill commands, or start them with faults; the outcome replaces its part of `faults.txt`."""
     part, rest = sys.argv[1], sys.argv[2:]
     lines = [*(kills(int((rest or ["150"])[0]), rest[1:]) if part == "kills" else faults(rest))]
-    keep(part, lines)
+    if rest[1 if part == "kills" else 0 :]:
+        print("\n".join(lines))  # a part of it is not kept
+    else:
+        keep(part, lines)
 
 
 def keep(part: str, lines: Sequence[str]) -> None:

@@ -8,6 +8,7 @@ from pathlib import Path
 
 from tongues.core.cores import core_count
 from tongues.core.errors import UserError, nearest
+from tongues.core.files import check_writable
 from tongues.core.hardware import LARGER_MACHINE, Machine, this_machine, visible_gpus
 from tongues.core.hub import commit_of, hub_model, is_hub_id
 from tongues.core.quantities import show_bytes, show_count
@@ -184,6 +185,7 @@ def _check_memory(checked: Checked, each: Machine) -> None:
 def check_disk(checked: Checked) -> None:
     """A UserError where the disk is too small for all that is written."""
     if checked.disk > checked.room:
+        check_writable(checked.work.workspace / "runs")
         what = CHECKED["disk"].format(**checked.amounts)
         raise UserError(what, where=str(checked.work.workspace), hint=CHECKED["less_disk"])
 
