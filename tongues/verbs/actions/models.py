@@ -151,13 +151,16 @@ def _key(file: Path | None) -> str | None:
 
 def export(asked: Export) -> Path:
     """Write a run, an ensemble or the base of a recipe; returns the folder."""
-    folder, kept = Path(asked.out), Path(f"{asked.out}.before")
+    folder = Path(asked.out)
+    kept = folder.with_name(f".{folder.name}.before")
+    if asked.overwrite and kept.is_dir() and not folder.exists():
+        kept.rename(folder)  # a kill came between
     if not (asked.overwrite and folder.is_dir() and any(folder.iterdir())):
         return _export(asked)
     from tongues.train.export import is_whole
 
     if not is_whole(folder):
-        what = "is not what `tongues export` writes, and is not replaced"
+        what = "holds no model that was exported, and is not replaced"
         raise UserError(what, where=str(folder), hint="name another by `-o`, or remove it")
     remove_directory(kept)
     folder.rename(kept)
