@@ -4,8 +4,8 @@ usage: python benchmarks/faults.py kills [COUNT] [VERB...] | faults [NAME...]
 
 A killed command (SIGKILL, to the process or to all of its group, up to three times in a row) and
 started again must end with the bytes of one left alone: of all files that two undisturbed runs
-write alike. With a fault a command ends in the same bytes, or in an error without a traceback; started
-again without the fault it ends in the same bytes. What was found is kept in `faults.txt`.
+write alike. With a fault a command ends in the same bytes, or in an error without a traceback;
+started again without the fault it ends in the same bytes. What was found is in `faults.txt`.
 """
 
 import hashlib
@@ -195,7 +195,8 @@ class Case:
         same = sum(self.alone[0][name] == self.alone[1].get(name) for name in self.alone[0])
         return (
             f"{self.name:22} {self.hits:5} kills {self.trials:4} trials "
-            f"{self.trials - len(self.wrong):4} with the same bytes ({same} of {len(self.alone[0])} files are the same in two runs)"
+            f"{self.trials - len(self.wrong):4} with the same bytes "
+            f"({same} of {len(self.alone[0])} files are the same in two runs)"
         )
 
 
@@ -245,7 +246,7 @@ def outside(verb: str, setting: dict[str, Any], place: Path, log: Path) -> int |
     """Run a verb by a new interpreter, for what one reads as it starts."""
     changes = dict(setting.get("set", {}))
     if clock := setting.get("clock"):
-        changes = {"LD_PRELOAD": FAKETIME, "FAKETIME": clock, "DONT_FAKE_MONOTONIC": "1"}
+        changes = {"LD_PRELOAD": FAKETIME, "FAKETIME": clock}
     environment = {**os.environ, "PYTHONPATH": str(ROOT), **changes}
     environment.pop(setting.get("unset", ""), None)
     command = [sys.executable, "-m", "tongues", *shlex.split(TABLE["verbs"][verb])]

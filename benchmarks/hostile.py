@@ -1,6 +1,6 @@
 """Generated recipes, configurations and logs of other trainers, made to do harm, and names.
 
-usage: python benchmarks/hostile.py files [COUNT] | names [COUNT] | folders
+usage: python benchmarks/hostile.py files [COUNT] | names [COUNT]
 
 Each file is a good one that was changed: a value for one of another kind, far too deep, long or
 large, keys lost, text cut or stirred, aliases of aliases. A reader may take it or refuse it by a
@@ -10,9 +10,11 @@ UserError; anything else is counted as a traceback. What was found is kept in `f
 import json
 import math
 import random
+import re
 import resource
 import sys
 import time
+import unicodedata
 from collections import Counter
 from collections.abc import Callable, Iterator
 from multiprocessing import get_context
@@ -20,7 +22,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
-from tongues.core.errors import UserError
+from tongues.core.errors import UserError, printable
 
 ROOT = Path(__file__).resolve().parents[1]
 BATCH = 400  # files that one process reads, of whose memory the largest counts
@@ -87,7 +89,7 @@ def changed(value: Any, chance: random.Random) -> Any:
         place = chance.randrange(len(value))
         return [*value[:place], changed(value[place], chance), *value[place + 1 :]]
     if chance.random() < 0.05:
-        for _ in range(chance.choice((5, 50, 900))):
+        for _ in range(chance.choice((5, 50, 250))):
             value = [value] if chance.random() < 0.5 else {"a": value}
         return value
     return chance.choice(VALUES)
@@ -220,11 +222,51 @@ def files(count: int) -> Iterator[str]:
             slowest, most = max(each[1] for each in own), max(each[2] for each in own)
             wrong = {end: n for end, n in ends.items() if end.startswith("TRACEBACK")}
             yield (
-                f"  {kind:8} {sum(ends.values()):6,} files: {ends['read']:,} read, {ends['refused']:,} "
-                f"refused, {sum(wrong.values())} tracebacks; slowest {slowest:.2f} s, at most "
+                f"  {kind:8} {sum(ends.values()):6,} files: {ends['read']:,} read, "
+                f"{ends['refused']:,} refused, {sum(wrong.values())} tracebacks; slowest {slowest:.2f} s, at most "
                 f"{most / 1e6:,.0f} MB in a process"
             )
             yield from sorted(f"    {end}" for end in wrong)[:20]
+
+
+def name_of(chance: random.Random) -> str:
+    """A name of letters of all planes, pieces of markup and sequences that terminals obey."""
+    pieces = (
+        "\x1b]0;x\x07",
+        "\x9b31m",
+        "<img src=x onerror=y>",
+        "`</code>",
+        "\"'>",
+        "\u2067",
+        "\r",
+    )
+    letters = (
+        chr(chance.choice((chance.randrange(0x300), chance.randrange(0x110000)))),
+        "a",
+        "&lt;",
+    )
+    parts = (chance.choice((*pieces, *letters)) for _ in range(chance.randint(1, 12)))
+    return "".join(parts)
+
+
+def names(count: int) -> Iterator[str]:
+    """Names as an error, a line of JSON and a page show them."""
+    from tongues.core.pages import Items, Table, blocks
+    from tongues.core.pages.write import as_html
+
+    def tags(name: str) -> list[str]:
+        shown = [f"`{name}`", Items([name]), Table.of([{"a": name}]), blocks.Terms({name: name})]
+        html = printable(as_html([*shown, blocks.Quote(name, name), blocks.Section("x", name, [])]))
+        return re.findall(r"<\s*/?\w+", html)
+
+    chance, plain, obeyed, elements = random.Random(3), {*tags("plain")}, 0, 0
+    for _ in range(count):
+        name = name_of(chance)
+        said = str(UserError(name, where=name, hint=name))
+        bare = said.translate({9: "", 10: ""})
+        obeyed += any(unicodedata.category(one) in ("Cc", "Cs") for one in bare)
+        elements += bool(set(tags(name)) - plain)
+    yield f"  {count:,} names: {obeyed} sequences to a terminal, {elements} elements to a page"
 
 
 def main() -> None:
@@ -235,7 +277,7 @@ def main() -> None:
     keep(part, [*PARTS[part](count)])
 
 
-PARTS: dict[str, Callable[[int], Iterator[str]]] = {"files": files}
+PARTS: dict[str, Callable[[int], Iterator[str]]] = {"files": files, "names": names}
 
 if __name__ == "__main__":
     main()

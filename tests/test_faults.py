@@ -10,8 +10,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+import tongues
 from tests.command import run_command
+from tongues.core.errors import UserError
 from tongues.core.files import whole_directory, write_json
+from tongues.core.foreign.folder import check_foreign
+from tongues.core.pages import write
 
 BENCHMARKS = Path(__file__).parents[1] / "benchmarks"
 SPEC = importlib.util.spec_from_file_location("hostile", BENCHMARKS / "hostile.py")
@@ -90,3 +94,28 @@ def test_an_export_is_made_again_and_a_folder_of_others_is_left(
     words[-1] = project
     refused = run_command([*words, "--overwrite"])
     assert refused.returncode == 2 and (project / "runs").is_dir()
+
+
+def test_a_page_is_written_where_no_figure_can_be_drawn(
+    project: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(write, "_DRAWING", {})
+    monkeypatch.setattr(write, "_DRAW", "import os; os.abort()")  # as V8 ends its process
+    page = tongues.report(project / "runs/small", out=tmp_path / "page", quiet=True)
+    html = page.read_text(encoding="utf-8")
+    assert "figures_not_drawn" in html and ".svg" not in html.partition("<script")[0]
+    kinds = {path.suffix for path in (tmp_path / "page/figures").iterdir()}
+    assert kinds == {".csv"}
+
+
+def test_a_link_out_of_a_model_is_refused_and_one_in_the_cache_of_the_hub_is_not(
+    tmp_path: Path,
+) -> None:
+    snapshot = tmp_path / "models--a--b/snapshots/1"
+    snapshot.mkdir(parents=True)
+    (tmp_path / "models--a--b/0af").write_text("{}")
+    (snapshot / "config.json").symlink_to("../../0af")
+    check_foreign(snapshot)
+    (snapshot / "chat_template.jinja").symlink_to("/etc/passwd")
+    with pytest.raises(UserError, match="is a link out of its folder"):
+        check_foreign(snapshot)

@@ -225,7 +225,8 @@ def write_page(page: Page, out: Path, progress: Callable[[str], None] = lambda _
         progress("writing the page")
         html = page_as_html(page)
         for name in missing:
-            html = html.replace(_pictures(name), "")
+            image = rf'<noscript><img src="figures/{re.escape(name)}\.svg"[^>]*></noscript>'
+            html = re.sub(image, "", html.replace(_pictures(name), ""))
         write_text(aside / "index.html", printable(html))
         head = {"title": page.title, "versions": dict(page.versions)}
         write_json(aside / _MARK, head | dict(page.numbers))
