@@ -223,8 +223,8 @@ def files(count: int) -> Iterator[str]:
             wrong = {end: n for end, n in ends.items() if end.startswith("TRACEBACK")}
             yield (
                 f"  {kind:8} {sum(ends.values()):6,} files: {ends['read']:,} read, "
-                f"{ends['refused']:,} refused, {sum(wrong.values())} tracebacks; slowest {slowest:.2f} s, at most "
-                f"{most / 1e6:,.0f} MB in a process"
+                f"{ends['refused']:,} refused, {sum(wrong.values())} tracebacks; "
+                f"slowest {slowest:.2f} s, at most {most / 1e6:,.0f} MB in a process"
             )
             yield from sorted(f"    {end}" for end in wrong)[:20]
 

@@ -96,7 +96,7 @@ def _option(given: dict[str, Any], names: tuple[str, ...], name: str) -> click.P
 @dataclass_transform(frozen_default=True, field_specifiers=(argument, option))
 def settings(kind: type[Class]) -> type[Class]:
     """The class of a verb's settings: frozen, a field for each word, options with their help."""
-    made = dataclass(frozen=True)(kind)
+    made: Any = dataclass(frozen=True)(kind)
     for one in fields(made):
         if text := _HELP.get(kind.__name__, {}).get(one.name):
             one.metadata[_WORD].args[0]["help"] = text
