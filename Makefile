@@ -14,7 +14,7 @@ LARGE := awk '/\([0-9][0-9]+(\.[0-9]+)? MB\)|GB\)/ { print "  " $$0 } /^Installi
 PYTEST = PYTHONDONTWRITEBYTECODE= OMP_NUM_THREADS=1 $(BIN)/python -m pytest
 SPREAD := --numprocesses auto --dist loadfile --no-loadscope-reorder # a file a core at a time
 
-.PHONY: setup demo test test-long test-slow check docs wheel format clean
+.PHONY: setup demo test test-long test-slow faults check docs wheel format clean
 
 setup: $(VENV)/.develop  ## a virtual environment in .venv with all that development needs
 
@@ -37,6 +37,11 @@ test: $(VENV)/.develop  ## what to run before every commit: all tests but the lo
 
 test-long: $(VENV)/.develop  ## the long ones: kills, clusters, sessions of many commands
 	$(PYTEST) -m 'long and not slow' $(SPREAD)
+
+faults: $(VENV)/.develop  ## 150 kills, 90 faults, 10,000 hostile files: an hour, and root for small disks
+	$(BIN)/python benchmarks/faults.py kills
+	$(BIN)/python benchmarks/faults.py faults
+	$(BIN)/python benchmarks/hostile.py files
 
 test-slow: $(VENV)/.develop  ## the slow ones
 	$(BIN)/python -m pytest -m slow

@@ -14,7 +14,7 @@ import re
 from pathlib import Path
 from statistics import median
 
-from tongues.core.frames import text_table
+from tongues.core.pages import text_table
 from tongues.core.quantities import show_count
 from tongues.train.defaults import base_batch, base_rate
 

@@ -13,8 +13,8 @@ from collections.abc import Iterator
 from typing import Any
 
 from tongues.core.errors import UserError
-from tongues.core.frames import text_table
 from tongues.core.hub import fetch, hub_model, remote_shapes, why_silent
+from tongues.core.pages import text_table
 from tongues.models.folders import read_config
 from tongues.plan.bases import BaseCheckpoint, known_bases
 

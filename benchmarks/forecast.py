@@ -23,7 +23,7 @@ from pathlib import Path
 
 import numpy as np
 
-from tongues.core.frames import text_table
+from tongues.core.pages import text_table
 from tongues.languages import Language, NGrams, OwnRun, find_language, forecast_language
 
 Array = np.ndarray

@@ -22,7 +22,7 @@ from statistics import fmean
 
 import tongues
 from tongues.core.files import read_lines
-from tongues.core.frames import text_table
+from tongues.core.pages import text_table
 from tongues.experts.ensemble.lineage import expert_folder, read_lineage
 
 HERE = Path(__file__).resolve().parent

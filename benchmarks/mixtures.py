@@ -14,7 +14,7 @@ from pathlib import Path
 
 import numpy as np
 
-from tongues.core.frames import text_table
+from tongues.core.pages import text_table
 from tongues.laws.mixtures import fit_mixtures
 
 TABLES = Path(__file__).parents[1] / "../shared/data/published/regmix"

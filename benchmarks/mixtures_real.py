@@ -22,7 +22,7 @@ import numpy as np
 import torch
 
 import tongues
-from tongues.core.frames import text_table
+from tongues.core.pages import text_table
 from tongues.core.significance import paired_mean
 from tongues.evaluate.documents import read_texts
 from tongues.evaluate.losses import DocumentLosses

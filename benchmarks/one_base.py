@@ -11,7 +11,7 @@ from datetime import date
 
 import numpy as np
 
-from tongues.core.frames import text_table
+from tongues.core.pages import text_table
 from tongues.laws import fit
 
 TOKENS = (8192, 16384, 24576, 32768, 131072)

@@ -16,7 +16,7 @@ from datetime import date
 from math import log
 from pathlib import Path
 
-from tongues.core.frames import text_table
+from tongues.core.pages import text_table
 
 HERE = Path(__file__).parent
 TWINS = {"zheng2024": "transfer.py", "blevins2024": "experts.py"}

@@ -13,7 +13,7 @@ import csv
 from pathlib import Path
 from statistics import fmean, median
 
-from tongues.core.frames import text_table
+from tongues.core.pages import text_table
 from tongues.plan import Target
 from tongues.plan.bases import read_base
 from tongues.plan.outlook import estimate, outlook, worth

@@ -16,7 +16,7 @@ from pathlib import Path
 
 import tongues
 from tongues.core.errors import UserError
-from tongues.core.frames import text_table
+from tongues.core.pages import text_table
 from tongues.plan import known_bases
 
 TABLE = Path(__file__).parents[2] / "shared/data/published/projects.csv"

@@ -8,11 +8,13 @@ The table is kept in `real_base.txt`. The slow tests of `tests/real_base` measur
 """
 
 import gzip
+import hashlib
 import json
 import random
 import re
 import subprocess
 import sys
+import time
 from collections.abc import Callable
 from dataclasses import asdict, dataclass
 from datetime import date
@@ -26,11 +28,10 @@ from torch.nn.functional import cross_entropy
 from transformers import AutoModelForCausalLM, AutoTokenizer
 
 sys.path.insert(0, str(Path(__file__).parent))
-from kills import SAME, digests, kill_once, tongues
 from memory import peaks
 
 from tongues.core.files import read_json, read_lines, write_json, write_text
-from tongues.core.frames import text_table
+from tongues.core.pages import text_table
 from tongues.models.smollm2 import make_smollm2
 from tongues.runs.record import read_run
 from tongues.text.tokens import load_tokenizer, open_tokens
@@ -319,6 +320,38 @@ def greedy_gguf(file: Path) -> list[list[int]]:
         each = llama.generate(ids, temp=0.0, repeat_penalty=1.0, reset=True)
         found.append([token for token, _ in zip(each, range(GENERATED), strict=False)])
     return found
+
+
+SAME = ("model/model.safetensors", "metrics.jsonl", "evals.jsonl")
+
+
+def tongues(verb: str, recipe: Path) -> list[str]:
+    """The command line of a verb on a recipe."""
+    words = ["-m", "tongues", verb, str(recipe), "--workspace", str(recipe.parent)]
+    return [sys.executable, *words]
+
+
+def digests(run: Path) -> dict[str, str]:
+    """SHA-256 of the weights and of every logged number."""
+    return {name: hashlib.sha256((run / name).read_bytes()).hexdigest() for name in SAME}
+
+
+def kill_once(command: list[str], run: Path, steps: int, chance: random.Random, half: bool) -> str:
+    """Start the command, let it get some steps further and kill it; returns what happened."""
+    rows = read_lines(run / "metrics.jsonl")
+    goal = (rows[-1]["step"] if rows else 0) + steps
+    process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    while process.poll() is None and (not rows or rows[-1]["step"] < goal):
+        time.sleep(0.002)
+        rows = read_lines(run / "metrics.jsonl")
+    time.sleep(chance.random() * 0.1)
+    deadline = time.monotonic() + 2
+    while half and not list(run.glob("checkpoints/.*.part")) and time.monotonic() < deadline:
+        time.sleep(0.0005)
+    process.kill()
+    process.wait()
+    halves = len(list(run.glob("checkpoints/.*.part")))
+    return f"near step {rows[-1]['step']}" + ", a checkpoint half written" * bool(halves)
 
 
 def main() -> None:

@@ -19,7 +19,7 @@ from statistics import NormalDist
 
 import numpy as np
 
-from tongues.core.frames import text_table
+from tongues.core.pages import text_table
 from tongues.plan.replay import probability_within, relax, scarcity, share_within, stretch
 
 CLASSES = (0.0, 0.02, 0.07, 0.15, 0.3, 1.0)  # highest shares that count as about the same

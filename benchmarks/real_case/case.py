@@ -21,7 +21,7 @@ import numpy as np
 import tongues
 from tongues.core.estimate import Estimate
 from tongues.core.files import read_json, read_lines, write_json
-from tongues.core.frames import text_table
+from tongues.core.pages import text_table
 from tongues.core.pages.numbers import fixed, number
 from tongues.evaluate.evaluation import read_evaluation
 from tongues.runs.record import read_run

@@ -7,7 +7,7 @@ from tokenizers import Regex, Tokenizer, models, pre_tokenizers
 from tests.records import make_run
 from tongues.core.errors import UserError
 from tongues.runs.record import write_run
-from tongues.use.export.gguf import LLAMA_CPP, find_script, known_pre
+from tongues.use.export.gguf import LLAMA_CPP, add_gguf, find_script, known_pre
 from tongues.use.export.run import Changes, export_run
 
 LLAMA3 = (
@@ -76,3 +76,20 @@ def test_nothing_is_computed_without_the_script(
     with pytest.raises(UserError, match="holds no convert"):
         export_run(tmp_path / "run", tmp_path, tmp_path / "out", Changes(gguf=True))
     assert not (tmp_path / "out").exists()
+
+
+def test_a_file_has_the_name_of_the_export_and_not_of_its_scratch_folder(
+    trained: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    source, said = tmp_path / "llama", list[str]()
+    (source / "conversion").mkdir(parents=True)
+    (source / "conversion/__init__.py").touch()
+    (source / "conversion/base.py").write_text("class TextModel: pass")
+    program = "def main():\n import sys\n open(sys.argv[3], 'w').write(' '.join(sys.argv))"
+    (source / "convert_hf_to_gguf.py").write_text(program)
+    monkeypatch.setenv(LLAMA_CPP, str(source))
+    scratch = (trained / "model").rename(trained / ".swg.1.part")
+    add_gguf(scratch, "swg", {}, said.append)
+    (made,) = scratch.glob("*.gguf")
+    _, folder, *options = made.read_text().split()
+    assert Path(folder).name == "swg" and options[-2:] == ["--model-name", "swg"]

@@ -26,7 +26,7 @@ from transformers import (
 import tongues
 from tests.command import run_command
 from tongues.core.errors import UserError
-from tongues.core.files import read_lines
+from tongues.core.files import append_line, read_lines
 from tongues.experts.ensemble.places import resolve_model
 from tongues.runs.record import read_run
 from tongues.runs.states import RunState
@@ -217,6 +217,8 @@ def test_a_run_that_goes_on_is_forecast_and_brought_up_to_date(
         and half.forecast.high
     )
     assert half.forecast.low < (whole.losses or {})["qab"] < half.forecast.high
+    goes_on.bring("theirs", {"qab": 0.8, "qaa": 0.2}, **again)  # as after a kill at the very end
+    append_line(tmp_path / "runs/theirs/metrics.jsonl", {"step": 61, "loss": 1.0})
     with pytest.raises(UserError, match="another run of this name"):
         goes_on.bring("theirs", {"qab": 0.8, "qaa": 0.2}, **again)
 

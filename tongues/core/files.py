@@ -99,11 +99,16 @@ def check_readable(path: Path) -> None:
 
 @contextmanager
 def _folder_named(path: Path) -> Iterator[None]:
-    """Name the folder of a path where a fault comes from that nothing can be written there."""
+    """Name the folder of a path where nothing can be written there, and a path whose disk is full.
+
+    What pyarrow and others raise of a full disk names neither.
+    """
     try:
         yield
-    except OSError:
+    except OSError as error:
         check_writable(path)
+        if error.errno in DISK_FULL:
+            raise OSError(error.errno, os.strerror(error.errno), str(path)) from None
         raise
 
 
@@ -144,9 +149,9 @@ def whole_directory(path: Path) -> Iterator[Path]:
 
 
 def write_text(path: Path, text: str) -> None:
-    """Write a whole text file or none."""
+    """Write a whole text file or none; bytes of paths that are not UTF-8 as JSON's escapes."""
     with whole_file(path) as aside:
-        aside.write_text(text, encoding="utf-8")
+        aside.write_text(text, encoding="utf-8", errors="backslashreplace")
 
 
 def write_json(path: Path, thing: Any) -> None:
@@ -161,7 +166,7 @@ def read_json(path: Path) -> Any:
 
 def append_line(path: Path, row: Mapping[str, Any]) -> None:
     """Add one JSON line."""
-    with path.open("a", encoding="utf-8") as file:
+    with path.open("a", encoding="utf-8", errors="backslashreplace") as file:
         file.write(json.dumps(row, ensure_ascii=False) + "\n")
 
 
@@ -204,7 +209,8 @@ def only_one(place: Path) -> Iterator[None]:
                     what, hint = "another process is at work here", "wait for it, or stop it first"
                     raise UserError(what, where=str(place), hint=hint) from None
                 time.sleep(0.1)
-        yield
+        with _folder_named(place):
+            yield
 
 
 def is_held(place: Path) -> bool:
@@ -243,5 +249,9 @@ def _aside(path: Path) -> Path:
 
 
 def _flush(path: Path) -> None:
+    """Have a file on the disk, for all whom the umask lets read it; safetensors leaves it 0600."""
+    mask = os.umask(0o077)
+    os.umask(mask)
     with path.open("rb") as file:
+        os.fchmod(file.fileno(), path.stat().st_mode | (0o666 & ~mask))
         os.fsync(file.fileno())

@@ -35,8 +35,9 @@ class Show(Protocol):
 
 
 def print_json(thing: Any) -> None:
-    """One JSON object on standard output."""
-    text = json.dumps(thing, indent=1, ensure_ascii=False, allow_nan=False)
+    """One JSON object on standard output, in ASCII where that has not all letters."""
+    plain = not (getattr(sys.stdout, "encoding", None) or "utf-8").lower().startswith("utf")
+    text = json.dumps(thing, indent=1, ensure_ascii=plain, allow_nan=False)
     click.echo(text.translate(_ESCAPED))
 
 

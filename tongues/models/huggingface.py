@@ -161,7 +161,8 @@ def _describe(folder: Path) -> tuple[PreTrainedConfig, Any]:
     """The configuration of the whole model, and the automatic class that makes it."""
     settings, where = read_config(folder), str(folder)
     family, causal = settings["model_type"], MODEL_FOR_CAUSAL_LM_MAPPING_NAMES
-    name = (settings.get("architectures") or [""])[0]
+    listed = settings.get("architectures")
+    name = str(listed[0]) if isinstance(listed, list) and listed else ""
     hint = "take a decoder such as Llama, Qwen or Gemma"
 
     def no_decoder(kind: object) -> UserError:

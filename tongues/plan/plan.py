@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from tongues.core.errors import UserError
-from tongues.core.frames import text_table
+from tongues.core.pages import text_table
 from tongues.plan import words
 from tongues.plan.bases import BaseCheckpoint, known_bases
 from tongues.plan.decide import Decision, decide

@@ -218,7 +218,7 @@ def _parse(text: str, where: str) -> Any:
         return value
     except RecursionError:
         raise UserError(f"is nested more than {_DEPTH} deep", where=where) from None
-    except YAMLError as error:
+    except (YAMLError, ArithmeticError, LookupError, TypeError, ValueError) as error:
         line, problem, hint = "", str(error), ""
         if isinstance(error, MarkedYAMLError):
             line = f":{error.problem_mark.line + 1}" if error.problem_mark else ""
@@ -251,9 +251,9 @@ def _plain(value: Any) -> Any:
         return {str(key): _plain(item) for key, item in value.items()}
     if isinstance(value, list | tuple):
         return [_plain(item) for item in value]
-    if isinstance(value, Path):
-        return str(value)
-    return next((kind(value) for kind in (bool, int, float, str) if isinstance(value, kind)), value)
+    if isinstance(value, str | Path):  # half a letter, as YAML can spell, is none
+        return str(value).encode(errors="replace").decode()
+    return next((kind(value) for kind in (bool, int, float) if isinstance(value, kind)), value)
 
 
 def _set(plain: dict[str, Any], key: str, value: Any, where: str) -> None:

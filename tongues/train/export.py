@@ -4,7 +4,7 @@ import os
 import re
 import shutil
 from collections.abc import Iterable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from math import inf
 from pathlib import Path
 
@@ -50,12 +50,21 @@ def new_folder(folder: Path) -> Iterator[Path]:
     """
     target = folder.resolve()
     if target.exists() and (not target.is_dir() or any(target.iterdir())):
-        raise UserError("is there already", where=str(folder), hint="name another by `-o`")
+        what = "is there already" + (", and whole" if is_whole(target) else "")
+        hint = "`--overwrite` makes it again; or name another by `-o`"
+        raise UserError(what, where=str(folder), hint=hint)
     if target == Path.cwd():
         what, hint = "is the folder you are in, and would be replaced", "name one inside it by `-o`"
         raise UserError(what, where=str(folder), hint=hint)
     with _telling_disk(folder), whole_directory(target) as aside:
         yield aside
+
+
+def is_whole(folder: Path) -> bool:
+    """Whether a folder has all that an export of a model writes."""
+    with suppress(UserError):
+        return bool(weight_files(folder)) and (folder / CARD).is_file()
+    return (folder / "ensemble.json").is_file()
 
 
 def copy_model(directory: Path, workspace: Path, folder: Path) -> None:

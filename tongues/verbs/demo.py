@@ -26,14 +26,10 @@ class Demo:
 
     overrides: tuple[str, ...] = argument(metavar=KEYS, many=True, required=False, default=())
     _: KW_ONLY
-    workspace: Path = option(
-        "Folder for all of it.", FOLDER, names=("-w", "--workspace"), default=Path("demo")
-    )
-    experts: bool = option("Language experts, to be served, instead of laws.", default=False)
-    real: str | None = option(
-        "A real base on a real language, in ten minutes.", metavar="LANG", default=None
-    )
-    text: Path | None = option("For --real: folder of its text and of English.", PATH, default=None)
+    workspace: Path = option(FOLDER, names=("-w", "--workspace"), default=Path("demo"))
+    experts: bool = option(default=False)
+    real: str | None = option(metavar="LANG", default=None)
+    text: Path | None = option(PATH, default=None)
 
 
 @command(Demo)

@@ -65,13 +65,9 @@ class PartitionWords:
     recipe: Path | None = argument(PATH, required=False, default=None)
     overrides: tuple[str, ...] = argument(metavar=KEYS, many=True, required=False, default=())
     workspace: Path | str = in_workspace()
-    by: str = option("Without a recipe: typology, or languages.", default="typology")
-    languages: str | None = option(
-        "Without a recipe: what to partition.", metavar="A,B,…", default=None
-    )
-    k: int | None = option(
-        "Without a recipe: the number of clusters.", int, names=("-k",), default=None
-    )
+    by: str = option(default="typology")
+    languages: str | None = option(metavar="A,B,…", default=None)
+    k: int | None = option(int, names=("-k",), default=None)
 
 
 @command(PartitionWords, AS_JSON, of=experts_group)
@@ -130,7 +126,7 @@ class Measure(OfRecipe, Placed, Quietly, Verb[Path]):
 
     work = "experts:measure"
     _: KW_ONLY
-    eval_tokens: int = option("Tokens of each language.", COUNT, default=20_000)
+    eval_tokens: int = option(COUNT, default=20_000)
 
 
 @command(Measure, AS_JSON, of=experts_group)

@@ -31,12 +31,10 @@ class Languages(Verb["LanguageFacts | tuple[Language, ...]"]):
 
     language: str | None = argument(required=False, default=None)
     _: KW_ONLY
-    family: str = option("A group, such as bantu.", default="")
-    script: str = option("Such as Arab.", default="")
-    task: str = option("A benchmark in it, such as xcopa.", default="")
-    min_text: int | str | None = option(
-        "Text there is at least, such as 100MB.", metavar="SIZE", default=None
-    )
+    family: str = option(default="")
+    script: str = option(default="")
+    task: str = option(default="")
+    min_text: int | str | None = option(metavar="SIZE", default=None)
 
     def run(self) -> "LanguageFacts | tuple[Language, ...]":
         """What is known of the language, or the languages that fit, the most text first."""

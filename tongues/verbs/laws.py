@@ -22,35 +22,16 @@ class Fit(Verb["FitAnswer"]):
     """Fit a scaling law to TABLES: CSV, JSONL, Parquet, or runs."""
 
     tables: Path | str | Sequence[Path | str] = argument(PATH, many=True)
-    law: str | None = option(
-        "Law to fit; run directories: all by default.", metavar="LAW", default=None
-    )
+    law: str | None = option(metavar="LAW", default=None)
     _: KW_ONLY
     columns: Sequence[str] | Mapping[str, str] = option(
-        "Column of a role that is called otherwise, such as loss=eval/loss. Roles: params, "
-        "tokens, loss, flops, unique, replay, start, experts, run, strategy, lang. Repeatable.",
-        names=("--column",),
-        metavar="ROLE=NAME",
-        many=True,
-        default=(),
+        names=("--column",), metavar="ROLE=NAME", many=True, default=()
     )
-    where: str | None = option(
-        """Rows to use, as in "tokens > 1e9".""", metavar="CONDITION", default=None
-    )
-    fix: Sequence[str] | Mapping[str, float] = option(
-        "Hold a parameter at a value.", metavar="NAME=VALUE", many=True, default=()
-    )
-    base: Path | str | None = option(
-        "Law that this one takes parameters from, with their uncertainty.",
-        metavar="NAME|FILE",
-        default=None,
-    )
-    compare: bool = option(
-        "Compare the laws of size and tokens on each strategy's rows.", default=False
-    )
-    draws: int = option(
-        "Bootstrap draws of the intervals.", click.IntRange(0), names=("--bootstrap",), default=1000
-    )
+    where: str | None = option(metavar="CONDITION", default=None)
+    fix: Sequence[str] | Mapping[str, float] = option(metavar="NAME=VALUE", many=True, default=())
+    base: Path | str | None = option(metavar="NAME|FILE", default=None)
+    compare: bool = option(default=False)
+    draws: int = option(click.IntRange(0), names=("--bootstrap",), default=1000)
 
     def run(self) -> "FitAnswer":
         """Fit them."""

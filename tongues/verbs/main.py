@@ -1,8 +1,12 @@
 """Where the command starts, and how it ends when something is wrong."""
 
+import io
+import os
 import shlex
 import sys
 import time
+from pathlib import Path
+from shutil import disk_usage
 
 import click
 
@@ -10,6 +14,8 @@ from tongues import __version__
 from tongues.core.beside import read_beside
 from tongues.core.errors import Stopped, UserError, nearest
 from tongues.core.extras import required_by
+from tongues.core.files import DISK_FULL, path_text
+from tongues.core.quantities import show_bytes
 from tongues.core.removed import OPTIONS
 from tongues.core.terminal import echo, is_first_rank
 from tongues.verbs import demo, guide, laws, models, pages, plan, recipes
@@ -80,8 +86,28 @@ def _options(command: click.Command) -> list[str]:
     return [name for option in command.params for name in option.opts if name.startswith("--")]
 
 
+def _open_streams() -> None:
+    """Whatever the caller closed is open on nothing; letters that a stream lacks are escaped."""
+    while (number := os.open(os.devnull, os.O_RDWR)) <= 2:
+        os.set_inheritable(number, True)
+    os.close(number)
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):  # not what a test or a notebook puts there
+            stream.reconfigure(errors="backslashreplace")
+
+
+def _disk_of(path: str | None) -> str:
+    """The disk of a path, or of the folder one is in, and what is free on it."""
+    place = Path(path or ".").absolute()
+    while not place.is_mount():
+        place = place.parent
+    room = disk_usage(place)
+    return f"the disk at {place} has {show_bytes(room.free)} free of {show_bytes(room.total)}"
+
+
 def main() -> None:
     """Run the command; an error is one short message and an exit code."""
+    _open_streams()
     try:
         command(standalone_mode=False)
     except UserError as error:
@@ -101,9 +127,14 @@ def main() -> None:
     except click.ClickException as error:
         echo(f"error: {_in_our_words(error)}", err=True)
         sys.exit(error.exit_code)
+    except UnicodeEncodeError as error:
+        echo(f"error: {path_text(error.object)}: has bytes that are not UTF-8", err=True)
+        echo("  Libraries that are used here take none: rename it.", err=True)
+        sys.exit(2)
     except OSError as error:
         where = f"{error.filename}: " if error.filename else ""
-        echo(f"error: {where}{error.strerror or error}", err=True)
+        full = f"; {_disk_of(error.filename)}" if error.errno in DISK_FULL else ""
+        echo(f"error: {where}{error.strerror or error}{full}", err=True)
         echo("  No completed work was lost. Fix this and run it again.", err=True)
         sys.exit(1)
     except (Stopped, click.Abort, KeyboardInterrupt) as stop:

@@ -13,7 +13,7 @@ from tongues.core.errors import Stopped
 from tongues.core.terminal import echo
 from tongues.verbs.options import AS_JSON, COUNT, DTYPES, FOLDER, OUT, PATH
 from tongues.verbs.settings import Verb, argument, command, function, option, settings
-from tongues.verbs.shared import Dtype, Launched, Placed, Quietly, Shared, in_workspace
+from tongues.verbs.shared import Dtype, Launched, Overwriting, Placed, Quietly, Shared, in_workspace
 
 if TYPE_CHECKING:
     from tongues.evaluate.evaluation import Evaluation
@@ -38,41 +38,15 @@ class Evaluate(Placed, Shared, Launched, Quietly, Verb["Evaluation"]):
     models: str | Sequence[str] = argument(metavar="MODEL...", many=True)
     workspace: Path | str = in_workspace()
     _: KW_ONLY
-    text: str | Path | Sequence[str | Path] = option(
-        "Prepared tokens or files to measure the loss on. Repeatable.",
-        metavar="WHAT",
-        many=True,
-        default=(),
-    )
-    tasks: str | Sequence[str] = option(
-        "Tasks: xcopa, xcopa:sw,tr for some of its languages, or lm-eval:NAME. Repeatable.",
-        metavar="NAME",
-        many=True,
-        default=(),
-    )
-    data: str | Path | None = option(
-        "Folder with the items of the tasks, or the hub.", metavar="FOLDER|hub", default=None
-    )
-    languages: str | Sequence[str] | None = option(
-        "Languages of texts and tasks (all).", metavar="A,B,…", default=None
-    )
-    limit: int | None = option(
-        "Items and documents per language; 0: all (held-out text: what fits the run).",
-        click.IntRange(0),
-        default=None,
-    )
-    num_fewshot: int | None = option(
-        "Examples before an item (0, or the number of lm-eval's task).",
-        click.IntRange(0),
-        default=None,
-    )
-    fewshot_language: str | None = option(
-        "Language of the examples (the item's).", metavar="TAG", default=None
-    )
-    window: int | None = option("Tokens of context per window.", COUNT, default=None)
-    name: str | None = option(
-        "Name of the result in evaluations/ (evaluation, or evaluation-2, …).", default=None
-    )
+    text: str | Path | Sequence[str | Path] = option(metavar="WHAT", many=True, default=())
+    tasks: str | Sequence[str] = option(metavar="NAME", many=True, default=())
+    data: str | Path | None = option(metavar="FOLDER|hub", default=None)
+    languages: str | Sequence[str] | None = option(metavar="A,B,…", default=None)
+    limit: int | None = option(click.IntRange(0), default=None)
+    num_fewshot: int | None = option(click.IntRange(0), default=None)
+    fewshot_language: str | None = option(metavar="TAG", default=None)
+    window: int | None = option(COUNT, default=None)
+    name: str | None = option(default=None)
     page: bool = True  # whether to write the page `reports/NAME-evaluation`
 
 
@@ -120,27 +94,15 @@ class Generate(Placed, Verb["Generation"]):
     )
     workspace: Path | str = in_workspace()
     _: KW_ONLY
-    routing: str | None = option(
-        "Routing of an ensemble: filter:1 (default), tfidf:2, ….", metavar="WAY", default=None
-    )
-    language: str | None = option(
-        "Language of the text, for `--routing language`.", metavar="TAG", default=None
-    )
-    max_tokens: int | None = option("Tokens to generate, at most (64).", COUNT, default=None)
-    n: int = option("Completions of each prompt.", COUNT, names=("-n",), default=1)
-    stop: Sequence[str] = option(
-        "String that ends a completion. Repeatable.", metavar="TEXT", many=True, default=()
-    )
-    temperature: float = option("0: no sampling.", click.FloatRange(0), default=0.8)
-    top_k: int | None = option(
-        "Sample from this number of most probable tokens.", COUNT, default=None
-    )
-    top_p: float | None = option(
-        "Nucleus sampling: smallest set of tokens with this probability.",
-        click.FloatRange(min=0, max=1, min_open=True),
-        default=None,
-    )
-    seed: int = option("Random seed of the sampling.", int, default=0)
+    routing: str | None = option(metavar="WAY", default=None)
+    language: str | None = option(metavar="TAG", default=None)
+    max_tokens: int | None = option(COUNT, default=None)
+    n: int = option(COUNT, names=("-n",), default=1)
+    stop: Sequence[str] = option(metavar="TEXT", many=True, default=())
+    temperature: float = option(click.FloatRange(0), default=0.8)
+    top_k: int | None = option(COUNT, default=None)
+    top_p: float | None = option(click.FloatRange(min=0, max=1, min_open=True), default=None)
+    seed: int = option(int, default=0)
 
 
 @command(
@@ -189,18 +151,14 @@ class Serve(Placed, Quietly, Verb[None]):
     )
     workspace: Path | str = in_workspace()
     _: KW_ONLY
-    host: str = option("Where to listen.", default="127.0.0.1")
-    port: int = option("0: any that is free.", _PORT, default=8000)
-    key_file: Path | str | None = option(
-        "File with the API key (or TONGUES_API_KEY).", PATH, default=None
-    )
-    allow_host: Sequence[str] = option(
-        "Host name that requests may use. Repeatable.", metavar="NAME", many=True, default=()
-    )
-    max_batch: int = option("Completions generated at a time.", COUNT, default=16)
-    max_tokens: int = option("Longest completion.", COUNT, default=1024)
-    timeout: float = option("Longest time of a request, in seconds.", _POSITIVE, default=120.0)
-    example: bool = option("Serve a small ensemble that comes with tongues.", default=False)
+    host: str = option(default="127.0.0.1")
+    port: int = option(_PORT, default=8000)
+    key_file: Path | str | None = option(PATH, default=None)
+    allow_host: Sequence[str] = option(metavar="NAME", many=True, default=())
+    max_batch: int = option(COUNT, default=16)
+    max_tokens: int = option(COUNT, default=1024)
+    timeout: float = option(_POSITIVE, default=120.0)
+    example: bool = option(default=False)
     ready: Callable[[str], None] | None = None  # gets the address; None: standard error does
 
 
@@ -216,7 +174,7 @@ def _serve(asked: Serve) -> None:
 
 
 @settings
-class Export(Quietly, Verb[Path]):
+class Export(Overwriting, Quietly, Verb[Path]):
     """Write MODEL as Hugging Face folders, each with a model card.
 
     MODEL is a run, an ensemble, or a recipe: of that its base, with a row for each token, or all
@@ -227,31 +185,16 @@ class Export(Quietly, Verb[Path]):
 
     work = "models:export"
     model: str = argument()
-    out: Path | str = option("Folder to write.", OUT, names=("-o", "--out"))
+    out: Path | str = option(OUT, names=("-o", "--out"))
     workspace: Path | str = in_workspace()
     _: KW_ONLY
-    step: int | None = option(
-        "Step of the run's checkpoint or milestone (the newest).", click.IntRange(0), default=None
-    )
-    moe: bool = option("One model: the experts as a mixture of experts.", default=False)
-    dtype: Dtype | None = option("Dtype of the stored weights (the base's).", DTYPES, default=None)
-    add_chat: Path | str | None = option(
-        "Add what instruction tuning changed in the base: INSTRUCT − BASE.",
-        FOLDER,
-        metavar="INSTRUCT",
-        default=None,
-    )
-    chat_weight: float | None = option(
-        "Weight of that difference (chosen on held-out loss).", _POSITIVE, default=None
-    )
-    engine: str | None = option(
-        "Hand a recipe over: to trainer, axolotl, llamafactory, automodel or megatron-bridge; "
-        "or its text alone (text).",
-        names=("--for",),
-        metavar="ENGINE",
-        default=None,
-    )
-    gguf: bool = option("Write a GGUF for llama.cpp too, and compare its token ids.", default=False)
+    step: int | None = option(click.IntRange(0), default=None)
+    moe: bool = option(default=False)
+    dtype: Dtype | None = option(DTYPES, default=None)
+    add_chat: Path | str | None = option(FOLDER, metavar="INSTRUCT", default=None)
+    chat_weight: float | None = option(_POSITIVE, default=None)
+    engine: str | None = option(names=("--for",), metavar="ENGINE", default=None)
+    gguf: bool = option(default=False)
 
 
 @command(Export, AS_JSON)

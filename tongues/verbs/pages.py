@@ -75,15 +75,9 @@ class Report(Quietly, Verb[Path]):
     places: Path | str | Sequence[Path | str] = argument(
         PATH, many=True, required=False, default=()
     )
-    out: Path | str | None = option(
-        "Folder of the page (reports/NAME).", OUT, names=("-o", "--out"), default=None
-    )
+    out: Path | str | None = option(OUT, names=("-o", "--out"), default=None)
     _: KW_ONLY
-    text: Path | str | None = option(
-        "Text or recipe to compare tokenizers on.",
-        click.Path(path_type=Path, exists=True),
-        default=None,
-    )
+    text: Path | str | None = option(click.Path(path_type=Path, exists=True), default=None)
     workspace: Path | str = in_workspace()
 
 
@@ -108,7 +102,7 @@ class Watch(Verb[None]):
 
     workspace: Path | str = in_workspace()
     _: KW_ONLY
-    port: int = option("0: any that is free.", click.IntRange(0, 65_535), default=8765)
+    port: int = option(click.IntRange(0, 65_535), default=8765)
     ready: Callable[[str], None] = lambda address: None  # gets the page's address
 
     def run(self) -> None:

@@ -32,53 +32,25 @@ class Plan(Verb["made.Plan"]):
 
     work = "plans:make"
     laws: "FitAnswer | Law | Path | str | Sequence[Law | Path | str]" = option(
-        "Published law, or file of `tongues fit -o`, in place of the language's. Repeatable.",
-        names=("--law",),
-        metavar="NAME|FILE",
-        many=True,
-        default=(),
+        names=("--law",), metavar="NAME|FILE", many=True, default=()
     )
     _: KW_ONLY
-    budget: Number | None = option(
-        "`72 hours`, `5000 US$`, `40B tokens`, `1e21 FLOPs`, …", metavar="AMOUNT", default=None
-    )
+    budget: Number | None = option(metavar="AMOUNT", default=None)
     bases: str | Sequence[str] | Mapping[str, str] = option(
-        "A model to continue: a hub id, a folder, or llama=8B@15T; auto chooses. Repeatable.",
-        names=("--base",),
-        metavar="BASE",
-        many=True,
-        default=(),
+        names=("--base",), metavar="BASE", many=True, default=()
     )
-    language: str | Sequence[str] | None = option(
-        "Language to learn, such as sw. Repeatable.", metavar="LANG", many=True, default=None
-    )
-    available_text: Path | str | None = option(
-        "Text of it: 3GB, `200M tokens`, a file or folder. Default: what the catalogue knows of.",
-        metavar="AMOUNT|PATH",
-        default=None,
-    )
-    gpu: str | None = option("GPU type, such as h100.", metavar="NAME", default=None)
-    gpus: Number | None = option("Number of GPUs (1).", metavar="COUNT", default=None)
-    max_forgetting: Number | None = option(
-        "Tolerated rise of the base-language loss, as 1%.", metavar="SHARE", default=None
-    )
-    replay: Number | None = option(
-        "Share of base-language text, as 20%.", metavar="SHARE", default=None
-    )
-    params: Number | None = option(
-        "Parameters of a model from scratch.", metavar="COUNT", default=None
-    )
-    base_loss: Number | None = option(
-        "Loss of the base on the text before training.", metavar="LOSS", default=None
-    )
-    mfu: Number | None = option(
-        "Share of the GPUs' peak speed that is reached (0.4).", metavar="SHARE", default=None
-    )
-    price: Number | None = option("Price of a GPU-hour.", metavar="US$", default=None)
-    runs: Path | str | None = option(
-        "CSV of own small runs: bytes, loss (bits per byte).", metavar="FILE", default=None
-    )
-    write: Path | str | None = option("Write the advice as a recipe.", OUT_FILE, default=None)
+    language: str | Sequence[str] | None = option(metavar="LANG", many=True, default=None)
+    available_text: Path | str | None = option(metavar="AMOUNT|PATH", default=None)
+    gpu: str | None = option(metavar="NAME", default=None)
+    gpus: Number | None = option(metavar="COUNT", default=None)
+    max_forgetting: Number | None = option(metavar="SHARE", default=None)
+    replay: Number | None = option(metavar="SHARE", default=None)
+    params: Number | None = option(metavar="COUNT", default=None)
+    base_loss: Number | None = option(metavar="LOSS", default=None)
+    mfu: Number | None = option(metavar="SHARE", default=None)
+    price: Number | None = option(metavar="US$", default=None)
+    runs: Path | str | None = option(metavar="FILE", default=None)
+    write: Path | str | None = option(OUT_FILE, default=None)
 
 
 @command(
@@ -127,27 +99,14 @@ class New(Verb["Draft"]):
 
     work = "plans:draft"
     base: str | None = argument(required=False, default=None)
-    language: str | Sequence[str] = option(
-        "To learn, such as sw.", metavar="TAG", many=True, default=()
-    )
-    out: Path | str | None = option(
-        "Write it to this file, its plan next to it.", OUT_FILE, names=("-o", "--out"), default=None
-    )
+    language: str | Sequence[str] = option(metavar="TAG", many=True, default=())
+    out: Path | str | None = option(OUT_FILE, names=("-o", "--out"), default=None)
     _: KW_ONLY
-    text: Path | str | None = option(
-        "Folder with its text, such as sw/ and en/ (hub).", PATH, default=None
-    )
-    budget: str | None = option(
-        "`40B tokens`, `7 days`, `5000 US$`, … (100M tokens, or 5 times a short text).",
-        default=None,
-    )
-    other: Path | str | None = option(
-        "Recipe of axolotl or LLaMA-Factory, to begin with.", PATH, names=("--from",), default=None
-    )
-    gpu: str | None = option(
-        "GPU type, such as h100; days and money need it.", metavar="NAME", default=None
-    )
-    gpus: int | None = option("Number of GPUs (1).", COUNT, default=None)
+    text: Path | str | None = option(PATH, default=None)
+    budget: str | None = option(default=None)
+    other: Path | str | None = option(PATH, names=("--from",), default=None)
+    gpu: str | None = option(metavar="NAME", default=None)
+    gpus: int | None = option(COUNT, default=None)
 
 
 @command(New, AS_JSON)

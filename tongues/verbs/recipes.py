@@ -33,10 +33,8 @@ class Check(OfRecipe, Verb["Checked"]):
 
     work = "recipes:check"
     _: KW_ONLY
-    gpu: str | None = option(
-        "Check for this GPU, such as h100, not this machine.", metavar="NAME", default=None
-    )
-    gpus: int | None = option("Number of them (1).", COUNT, default=None)
+    gpu: str | None = option(metavar="NAME", default=None)
+    gpus: int | None = option(COUNT, default=None)
 
 
 @command(Check, AS_JSON)
@@ -137,32 +135,21 @@ class ImportRun(Quietly, Verb[Path]):
     folder: Path | str = argument(FOLDER)
     _: KW_ONLY
     mixture: Mapping[str, object] | Sequence[str] = option(
-        "Share of the run's tokens.", metavar="LANG=SHARE", many=True, default=()
+        metavar="LANG=SHARE", many=True, default=()
     )
-    held_out: Path | str | None = option(
-        "Folder with the held-out text, by language.", FOLDER, default=None
-    )
-    name: str | None = option("Of the run (that of FOLDER).", metavar="NAME", default=None)
-    base: str | None = option("Run or folder it continued.", metavar="MODEL", default=None)
+    held_out: Path | str | None = option(FOLDER, default=None)
+    name: str | None = option(metavar="NAME", default=None)
+    base: str | None = option(metavar="MODEL", default=None)
     base_languages: Sequence[str] = option(
-        "That the base knows.", names=("--base-language",), metavar="LANG", many=True, default=()
+        names=("--base-language",), metavar="LANG", many=True, default=()
     )
     text_of: Mapping[str, object] | Sequence[str] = option(
-        "Language of a held-out text that the log names otherwise.",
-        metavar="TEXT=LANG",
-        many=True,
-        default=(),
+        metavar="TEXT=LANG", many=True, default=()
     )
-    batch: str | None = option(
-        "Tokens of a step, where the log does not count them.", metavar="AMOUNT", default=None
-    )
-    context: str | None = option(
-        "Tokens of a sample (as handed, or 2048).", metavar="AMOUNT", default=None
-    )
-    model: Path | str | None = option(
-        "Folder of the trained model, where FOLDER has none.", FOLDER, default=None
-    )
-    seed: int = option("Of the run; runs of one size and seed are compared.", int, default=1)
+    batch: str | None = option(metavar="AMOUNT", default=None)
+    context: str | None = option(metavar="AMOUNT", default=None)
+    model: Path | str | None = option(FOLDER, default=None)
+    seed: int = option(int, default=1)
     workspace: Path | str = in_workspace()
 
 

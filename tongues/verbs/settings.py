@@ -16,13 +16,15 @@ from typing import Any, ClassVar, Generic, ParamSpec, TypeVar, dataclass_transfo
 
 import click
 
+from tongues.core.beside import read_beside
 from tongues.core.errors import UserError
 
 Arguments = ParamSpec("Arguments")
 Class = TypeVar("Class")
 Result = TypeVar("Result", covariant=True)
 Kind = click.ParamType | type | None
-_WORD, _HELP = "word", "about"  # keys of a field's metadata
+_WORD = "word"  # the key of a field's metadata
+_HELP: dict[str, dict[str, str]] = read_beside(__file__, "help.toml")
 COMMANDS: dict[str, click.Command] = {}  # by name
 
 
@@ -53,9 +55,9 @@ def argument(
 
 
 def option(
-    about: str,
     kind: Kind = None,
     *,
+    about: str = "",
     names: tuple[str, ...] = (),
     metavar: str | None = None,
     many: bool = False,
@@ -65,8 +67,9 @@ def option(
 ) -> Any:
     """A word by its name, such as `--max-tokens` of the field `max_tokens`.
 
-    names: its names where these are others. default: none where it must be given. many: it may be
-    repeated. shown: the default on the command line, where it is another one.
+    about: what it is for, where `help.toml` does not say it. names: its names where these are
+    others. default: none where it must be given. many: it may be repeated. shown: the default on
+    the command line, where it is another one.
     """
     given: dict[str, Any] = {"help": about, "metavar": metavar, "type": kind, "cls": cls}
     if isinstance(default, bool):
@@ -78,7 +81,7 @@ def option(
     else:
         given |= {"default": default if shown is MISSING else shown}
         given |= {"show_default": False} if default == "" else {}
-    return field(default=default, metadata={_WORD: partial(_option, given, names), _HELP: about})
+    return field(default=default, metadata={_WORD: partial(_option, given, names)})
 
 
 def _argument(given: dict[str, Any], name: str) -> click.Parameter:
@@ -92,8 +95,12 @@ def _option(given: dict[str, Any], names: tuple[str, ...], name: str) -> click.P
 
 @dataclass_transform(frozen_default=True, field_specifiers=(argument, option))
 def settings(kind: type[Class]) -> type[Class]:
-    """The class of a verb's settings: frozen, a field for each word."""
-    return dataclass(frozen=True)(kind)
+    """The class of a verb's settings: frozen, a field for each word, options with their help."""
+    made: Any = dataclass(frozen=True)(kind)
+    for one in fields(made):
+        if text := _HELP.get(kind.__name__, {}).get(one.name):
+            one.metadata[_WORD].args[0]["help"] = text
+    return made
 
 
 def function(
@@ -123,7 +130,7 @@ def function(
 def _described(kind: Any) -> Iterator[str]:
     """A line for each argument that says more than its name."""
     for one in fields(kind):
-        if about := one.metadata.get(_HELP):
+        if about := _WORD in one.metadata and one.metadata[_WORD].args[0].get("help"):
             yield f"{one.name}: {about}"
 
 

@@ -22,7 +22,7 @@ KEYS = "[SECTION.KEY=VALUE]..."
 def in_workspace() -> Any:
     """The folder that a verb works in."""
     names, about = ("-w", "--workspace"), "Folder of all inputs and outputs."
-    return option(about, FOLDER, names=names, shown=Path(), default=".")
+    return option(FOLDER, about=about, names=names, shown=Path(), default=".")
 
 
 @settings
@@ -39,7 +39,7 @@ class Overwriting:
     """Of verbs that may find output of other settings."""
 
     _: KW_ONLY
-    overwrite: bool = option("Overwrite output made with other settings.", default=False)
+    overwrite: bool = option(default=False)
 
 
 @settings
@@ -47,7 +47,7 @@ class Together:
     """Of verbs whose runs may have several processes each."""
 
     _: KW_ONLY
-    processes: int | None = option("Processes per run, started by torchrun.", COUNT, default=None)
+    processes: int | None = option(COUNT, default=None)
 
 
 @settings
@@ -55,9 +55,7 @@ class Launched:
     """Of verbs whose jobs something else may start: `local`, `slurm:partition=gpu`, …."""
 
     _: KW_ONLY
-    launcher: str = option(
-        "What starts the jobs.", metavar="NAME", cls=LauncherOption, default="local"
-    )
+    launcher: str = option(metavar="NAME", cls=LauncherOption, default="local")
 
 
 @settings
@@ -65,7 +63,7 @@ class Shared:
     """Of verbs whose work several processes may share."""
 
     _: KW_ONLY
-    ranks: int | None = option("Processes that share the work.", COUNT, default=None)
+    ranks: int | None = option(COUNT, default=None)
 
 
 @settings
@@ -73,17 +71,9 @@ class Placed:
     """Of verbs that open models."""
 
     _: KW_ONLY
-    max_memory: int | str | None = option(
-        "Cap on expert weights in memory; the least recently used are unloaded.",
-        metavar="SIZE",
-        default=None,
-    )
-    device: str | None = option(
-        "cpu, cuda or cuda:1; default: GPUs if any.", metavar="NAME", default=None
-    )
-    dtype: Dtype | None = option(
-        "Precision of weights; default: bf16 on GPUs, else fp32.", DTYPES, default=None
-    )
+    max_memory: int | str | None = option(metavar="SIZE", default=None)
+    device: str | None = option(metavar="NAME", default=None)
+    dtype: Dtype | None = option(DTYPES, default=None)
 
 
 @settings
@@ -91,7 +81,7 @@ class Quietly:
     """Of verbs that say on standard error how they get on."""
 
     _: KW_ONLY
-    quiet: bool = option("No progress, notes or hints.", names=("-q", "--quiet"), default=False)
+    quiet: bool = option(names=("-q", "--quiet"), default=False)
 
 
 @dataclass(frozen=True, slots=True)

@@ -20,8 +20,7 @@ from forecast import ends, finished, run_table, write_forecast
 
 import tongues
 from tongues.core.files import read_json
-from tongues.core.frames import text_table
-from tongues.core.pages import Figure
+from tongues.core.pages import Figure, text_table
 from tongues.core.pages.axes import Row, colour, linear, logs
 from tongues.core.pages.plots import dots, line, panel
 from tongues.core.pages.write import write_figures

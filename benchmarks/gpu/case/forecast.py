@@ -18,7 +18,7 @@ import numpy as np
 import tongues
 from tongues.core.estimate import Estimate
 from tongues.core.files import read_json, read_lines, write_json
-from tongues.core.frames import text_table
+from tongues.core.pages import text_table
 from tongues.languages.forecast import OwnRun, forecast_language
 from tongues.laws import Predictor, fit
 from tongues.runs.record import Run, read_run

@@ -47,12 +47,21 @@ def check_foreign(folder: Path) -> None:
             continue
         if not stat.S_ISREG(status.st_mode):
             raise UserError("is not a regular file", where=str(file), hint=_ELSEWHERE)
+        target = file.resolve()
+        if target.name != file.name and not target.is_relative_to(_repository(folder.resolve())):
+            what = f"is a link out of its folder, to `{target}`"
+            raise UserError(what, where=str(file), hint="copy the file there, if it is meant")
         most = _LARGEST.get(file.name, _LARGEST[""])
         if file.suffix in _SETTINGS and status.st_size > most:
             what = f"is not what its name says: it has {status.st_size:,} bytes"
             raise UserError(what, where=str(file), hint=_ELSEWHERE)
         if file.suffix == ".json" and status.st_size <= _PARSED:
             _check_depth(file, status.st_mtime_ns)
+
+
+def _repository(folder: Path) -> Path:
+    """The folder that a model's files are in: in the hub's cache, with those that links lead to."""
+    return folder.parents[1] if folder.parent.name == "snapshots" else folder
 
 
 @cache

@@ -64,7 +64,7 @@ class FolderRules:
         folder = file.parent
         if not file.is_file():
             raise UserError("holds no tokenizer.json", where=str(folder))
-        self._letters, self._marked = (Tokenizer.from_file(str(file)) for _ in range(2))
+        self._letters, self._marked = (Tokenizer.from_buffer(file.read_bytes()) for _ in range(2))
         for one in (self._letters, self._marked):  # as `load_tokenizer` has them
             one.no_truncation()
             one.no_padding()

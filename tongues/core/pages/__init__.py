@@ -21,10 +21,10 @@ from tongues.core.pages.numbers import (
     too_few,
     value_cell,
 )
-from tongues.core.pages.text import CARD, as_markdown, as_text
+from tongues.core.pages.text import CARD, as_markdown, as_text, text_table
 from tongues.core.pages.write import check_folder, page_as_html, write_figures, write_page
 
 __all__ = ["CARD", "Cell", "Entry", "Figure", "Items", "Show", "Table", "Tile", "Tiles"]
 __all__ += ["as_markdown", "as_text", "check_folder", "compact", "estimate_cell", "fixed"]
 __all__ += ["interval", "minus", "number", "page_as_html", "percent", "percent_cell", "share"]
-__all__ += ["short", "signed", "too_few", "value_cell", "write_figures", "write_page"]
+__all__ += ["short", "signed", "text_table", "too_few", "value_cell", "write_figures", "write_page"]

@@ -1,7 +1,7 @@
 """Blocks as Markdown, for cards and docs, and as lines for a terminal."""
 
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from tongues.core.pages import blocks as b
 from tongues.core.pages.blocks import Block, Cell, Table
@@ -21,6 +21,11 @@ def as_markdown(blocks: Sequence[Block], level: int = 2) -> str:
 def as_text(blocks: Sequence[Block]) -> str:
     """Blocks as lines for a terminal."""
     return "\n\n".join(filter(None, (_text(block) for block in blocks if block)))
+
+
+def text_table(rows: Sequence[Mapping[str, str]]) -> str:
+    """Rows in aligned columns under their names."""
+    return as_text([Table.of(rows)])
 
 
 def _markdown(block: b.Shown, level: int) -> str:

@@ -2,8 +2,12 @@
 
 import csv
 import json
+import os
 import re
+import subprocess
+import sys
 from collections.abc import Callable, Iterable, Sequence
+from dataclasses import replace
 from functools import cache
 from html import escape
 from importlib.resources import files
@@ -155,9 +159,13 @@ def _figure(figure: Figure) -> str:
         f"<figcaption>{prose(figure.caption)}</figcaption>"
         f'<div class="panels" style="--columns:{figure.columns}">{panels}</div>'
         f"<noscript>{image}</noscript>"
-        f'<p class="links"><a href="{path}.svg">SVG</a> · <a href="{path}.png">PNG</a> · '
-        f'<a href="{path}.csv">data</a></p></figure>'
+        f'<p class="links">{_pictures(figure.name)}<a href="{path}.csv">data</a></p></figure>'
     )
+
+
+def _pictures(name: str) -> str:
+    links = (f'<a href="figures/{name}.{kind.lower()}">{kind}</a> · ' for kind in ("SVG", "PNG"))
+    return "".join(links)
 
 
 def _kind(kind: str) -> str:
@@ -182,6 +190,16 @@ _NUMBERED = [re.compile(start + r"((?:clip|gradient_)\d+)") for start in ('id="'
 _SCALE = 2  # pixels of a PNG to a pixel of the figure
 _WIDTH = 430  # pixels of one panel in an SVG or PNG
 _LETTER = 5.7  # pixels, about
+_DRAWING: dict[int, "subprocess.Popen[bytes]"] = {}  # by the process that started it
+_DRAW = """
+import json, sys, vl_convert
+for line in sys.stdin:
+    print(json.dumps(vl_convert.vegalite_to_svg(json.loads(line))), flush=True)
+"""
+_UNDRAWN = (
+    "Caution: files of figures are missing: the process that draws them failed. A limit on "
+    "address space (`ulimit -v`) does that (figures_not_drawn)."
+)
 
 
 def check_folder(out: Path) -> None:
@@ -200,9 +218,16 @@ def write_page(page: Page, out: Path, progress: Callable[[str], None] = lambda _
     """
     check_folder(out)
     with whole_directory(out) as aside:
-        write_figures(page.figures, aside / "figures", progress)
+        drawn = {path.stem for path in write_figures(page.figures, aside / "figures", progress)}
+        missing = [figure.name for figure in page.figures if figure.name not in drawn]
+        if missing:
+            page = replace(page, lead=[*page.lead, b.Paragraph(_UNDRAWN, "doubt")])
         progress("writing the page")
-        write_text(aside / "index.html", printable(page_as_html(page)))
+        html = page_as_html(page)
+        for name in missing:
+            image = rf'<noscript><img src="figures/{re.escape(name)}\.svg"[^>]*></noscript>'
+            html = re.sub(image, "", html.replace(_pictures(name), ""))
+        write_text(aside / "index.html", printable(html))
         head = {"title": page.title, "versions": dict(page.versions)}
         write_json(aside / _MARK, head | dict(page.numbers))
     return out / "index.html"
@@ -213,25 +238,27 @@ def write_figures(
 ) -> list[Path]:
     """Write each figure as NAME.svg, NAME.png and NAME.csv; returns the SVG files.
 
-    Files of these names are replaced, each whole or not at all; others stay. `progress` gets
-    a line for each step.
+    Files of these names are replaced, each whole or not at all; others stay. A figure that cannot
+    be drawn is its CSV alone. `progress` gets a line for each step.
     """
     require("vl_convert", "the figures")
     import vl_convert
 
     if folder.is_file():
         raise UserError("is a file, and figures need a folder", where=str(folder))
-    written = []
+    written, undrawn = [], False
     for figure in figures:
         progress(f"drawing {figure.title.lower()}")
         # panels were checked when they were made; a control character would end this process
         spec = _printable(chart_of(figure).to_dict(validate=False))
         spec["config"] = config("light", paper=True)
-        svg = _renumbered(vl_convert.vegalite_to_svg(spec))
         path = folder / f"{figure.name}.svg"
-        write_text(path, svg)
-        with whole_file(path.with_suffix(".png")) as aside:
-            aside.write_bytes(vl_convert.svg_to_png(svg, scale=_SCALE))
+        if svg := _svg(spec):
+            write_text(path, svg)
+            with whole_file(path.with_suffix(".png")) as aside:
+                aside.write_bytes(vl_convert.svg_to_png(svg, scale=_SCALE))
+            written.append(path)
+        undrawn = undrawn or svg is None
         with (
             whole_file(path.with_suffix(".csv")) as aside,
             aside.open("w", encoding="utf-8", newline="") as file,
@@ -242,8 +269,34 @@ def write_figures(
             writer.writerows(
                 {name: _no_formula(value) for name, value in row.items()} for row in figure.rows
             )
-        written.append(path)
+    if undrawn:
+        progress(_UNDRAWN)
     return written
+
+
+def _svg(spec: Any) -> str | None:
+    """A chart as SVG, drawn in a process of its own; None where that fails.
+
+    V8 reserves tens of GB of address space, ends its process where it gets none, and needs a
+    standard input.
+    """
+    process = _DRAWING.get(os.getpid())
+    if process is None or process.poll() is not None:
+        command = [sys.executable, "-P", "-c", _DRAW]
+        pipe, none = subprocess.PIPE, subprocess.DEVNULL
+        process = subprocess.Popen(command, stdin=pipe, stdout=pipe, stderr=none)
+        _DRAWING[os.getpid()] = process
+    assert process.stdin
+    assert process.stdout
+    try:
+        process.stdin.write(json.dumps(spec).encode() + b"\n")
+        process.stdin.flush()
+        line = process.stdout.readline()
+    except BrokenPipeError:
+        line = b""
+    if not line:
+        process.wait()
+    return _renumbered(json.loads(line)) if line else None
 
 
 def _printable(value: Any) -> Any:

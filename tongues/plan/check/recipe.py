@@ -185,13 +185,13 @@ def _check_memory(checked: Checked, each: Machine) -> None:
 def check_disk(checked: Checked) -> None:
     """A UserError where the disk is too small for all that is written."""
     if checked.disk > checked.room:
+        check_writable(checked.work.workspace / "runs")
         what = CHECKED["disk"].format(**checked.amounts)
         raise UserError(what, where=str(checked.work.workspace), hint=CHECKED["less_disk"])
 
 
 def _room(workspace: Path, name: str) -> int:
     """Bytes that are free where a workspace is, and those that a recipe has there already."""
-    check_writable(workspace / "runs")
     place = workspace.absolute()
     while not place.exists():
         place = place.parent

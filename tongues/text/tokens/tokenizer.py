@@ -73,7 +73,7 @@ def load_tokenizer(path: Path) -> Tokenizer:
         raise UserError("holds no tokenizer.json", where=str(path), hint=hint)
     check_rules(path)
     try:
-        tokenizer = Tokenizer.from_file(str(file))
+        tokenizer = Tokenizer.from_buffer(file.read_bytes())
     except Exception as error:  # the library raises nothing narrower
         hint = "if `tongues prepare` made it, prepare again with `--overwrite`"
         raise UserError(f"is not a tokenizer ({error})", where=str(file), hint=hint) from None

@@ -8,8 +8,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 from tongues.core.foreign.folder import check_foreign, foreign
-from tongues.core.frames import text_table
-from tongues.core.pages import Table, as_markdown
+from tongues.core.pages import Table, as_markdown, text_table
 from tongues.core.ranks import Say
 from tongues.text import Document
 from tongues.text.tokens import tokenizer_files

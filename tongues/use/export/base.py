@@ -65,7 +65,7 @@ def export_base(
         if gguf:
             tokens = ready.here.tokens
             texts = held_out_text(tokens, tokens.languages, workspace)
-            notes = add_gguf(aside, texts, say)
+            notes = add_gguf(aside, folder.resolve().name, texts, say)
             add_sections(aside, "\n\n".join(["## For llama.cpp", *notes]) + "\n")
 
 

@@ -13,8 +13,7 @@ import numpy as np
 
 from tongues.core.errors import UserError
 from tongues.core.files import file_name
-from tongues.core.frames import text_table
-from tongues.core.pages import CARD, Table, as_markdown
+from tongues.core.pages import CARD, Table, as_markdown, text_table
 from tongues.core.quantities import show_count
 from tongues.experts.ensemble.card import write_ensemble_card, write_expert_card, write_merged_card
 from tongues.experts.ensemble.lineage import (

@@ -18,8 +18,7 @@ from typing import Any
 from tongues.core.beside import read_beside
 from tongues.core.errors import UserError
 from tongues.core.files import read_json
-from tongues.core.frames import text_table
-from tongues.core.pages import Table, as_markdown
+from tongues.core.pages import Table, as_markdown, text_table
 from tongues.core.ranks import Say
 from tongues.text import Document
 from tongues.text.tokens import load_tokenizer
@@ -48,11 +47,11 @@ class Ids:
     first: str = ""  # the text from where the first of them differs
 
 
-def add_gguf(folder: Path, texts: Texts, say: Say) -> list[str]:
+def add_gguf(folder: Path, name: str, texts: Texts, say: Say) -> list[str]:
     """Write `model-TYPE.gguf` into a folder, in the type of its weights; what its card says of it.
 
-    texts: held out, on which ids are compared. A UserError where more than 1 % of a language's
-    documents differ.
+    name: in the file, as programs show it. texts: held out, on which ids are compared. A UserError
+    where more than 1 % of a language's documents differ.
     """
     script, kind = find_script(), _TYPES[dtype_name(folder) or "fp32"]
     out = folder / f"model-{kind}.gguf"
@@ -64,7 +63,10 @@ def add_gguf(folder: Path, texts: Texts, say: Say) -> list[str]:
         what = "has a pre-tokenizer whose settings match none of llama.cpp's"
         hint = "install `llama-cpp-python`, with which every name is tried"
         raise UserError(what, where=str(folder / "tokenizer.json"), hint=hint)
-    _convert(script, folder, out, pre, "--outtype", kind)
+    with TemporaryDirectory() as scratch:
+        named = Path(scratch) / name  # from which the script takes more than the model's name
+        named.symlink_to(folder.resolve())
+        _convert(script, named, out, pre, "--outtype", kind, "--model-name", name)
     size = out.stat().st_size
     notes = [f"`{out.name}` is the same for llama.cpp, {size / 1e6:,.0f} MB."]
     say(f"{out.name}: {size / 1e6:,.0f} MB" + (f", pre-tokenizer {pre}" if pre else ""))

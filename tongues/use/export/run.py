@@ -71,7 +71,7 @@ def export_run(
         notes += store_folder(aside, changes.dtype, base_folder(first, workspace), say)
         if changes.gguf:
             texts = _held_out(record, record.languages, workspace)
-            notes += add_gguf(aside, texts, say)
+            notes += add_gguf(aside, folder.resolve().name, texts, say)
         about = ["\n\n".join(["## After training", *notes]) + "\n"] if notes else []
         same = ended and not changes.instruct
         own = evaluated if evaluated and same else CardScores()

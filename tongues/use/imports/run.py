@@ -104,11 +104,11 @@ def import_run(folder: Path, declared: Declared, workspace: Path, say: Say) -> P
 
 
 def _goes_on(directory: Path, log: TrainerLog) -> bool:
-    """Whether a run was imported when its log was shorter."""
+    """Whether a run was imported from this log, or when that was shorter."""
     before, logged = read_run(directory), {(line.step, line.loss) for line in log.losses}
     rows = ((row["step"], row["loss"]) for row in read_lines(directory / "metrics.jsonl"))
     imported = before.engine == {"trainer": log.trainer}
-    return imported and before.status != "finished" and logged.issuperset(rows)
+    return imported and logged.issuperset(rows)
 
 
 def _check_shares(declared: Declared) -> None:

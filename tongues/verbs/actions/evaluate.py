@@ -3,11 +3,12 @@
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 from tongues.core.errors import Caution, UserError, nearest
 from tongues.core.extras import EXTRAS
-from tongues.core.files import remove_directory
+from tongues.core.files import check_writable, remove_directory
 from tongues.core.launch import check_ranks, open_launcher
 from tongues.core.roles import list_languages
 from tongues.evaluate.documents import PART, read_texts
@@ -55,7 +56,13 @@ def evaluate(asked: Evaluate) -> Evaluation:
         harness=measured.harness,
     )
     name = _name(asked.name, workspace, everyone, measured, voice.say)
-    folder = workspace / "evaluations" / name
+    folder, scratch = workspace / "evaluations" / name, None
+    try:
+        check_writable(folder)
+    except UserError as error:
+        voice.say(WORDS["not_kept"].format(where=error.where))
+        asked, scratch = replace(asked, page=False), TemporaryDirectory(ignore_cleanup_errors=True)
+        folder = Path(scratch.name) / name
     placed = {"memory": memory_bytes(asked.max_memory), "device": asked.device}
     placed |= {"dtype": asked.dtype}
     if asked.ranks:
@@ -89,6 +96,8 @@ def evaluate(asked: Evaluate) -> Evaluation:
     evaluation = replace(build_evaluation(results, named), name=name, limit=limit)
     evaluation.write(folder)
     remove_directory(folder / "early")
+    if scratch is not None:
+        scratch.cleanup()
     figures = EXTRAS["vl_convert"]
     if asked.page and not figures.is_installed:
         voice.say(WORDS["no_page"].format(purpose=figures.purpose, install=figures.install))

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
 from tongues.core.errors import UserError
-from tongues.core.files import read_json
+from tongues.core.files import read_json, remove_directory
 from tongues.core.ranks import stop_on_sigterm
 from tongues.core.roles import list_languages
 from tongues.plan.check import check_recipe
@@ -150,7 +150,31 @@ def _key(file: Path | None) -> str | None:
 
 
 def export(asked: Export) -> Path:
-    """Write a run or an ensemble; returns the folder."""
+    """Write a run, an ensemble or the base of a recipe; returns the folder."""
+    folder = Path(asked.out)
+    kept = folder.with_name(f".{folder.name}.before")
+    if asked.overwrite and kept.is_dir() and not folder.exists():
+        kept.rename(folder)  # a kill came between
+    if not (asked.overwrite and folder.is_dir() and any(folder.iterdir())):
+        return _export(asked)
+    from tongues.train.export import is_whole
+
+    if not is_whole(folder):
+        what = "holds no model that was exported, and is not replaced"
+        raise UserError(what, where=str(folder), hint="name another by `-o`, or remove it")
+    remove_directory(kept)
+    folder.rename(kept)
+    try:
+        _export(asked)
+    except BaseException:
+        if not folder.exists():
+            kept.rename(folder)
+        raise
+    remove_directory(kept)
+    return folder
+
+
+def _export(asked: Export) -> Path:
     model, workspace, folder = asked.model, Path(asked.workspace), Path(asked.out)
     dtype, add_chat = asked.dtype, asked.add_chat
     if Path(model).suffix in (".yaml", ".yml"):

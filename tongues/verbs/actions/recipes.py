@@ -9,9 +9,9 @@ from pathlib import Path
 from tongues.core.errors import UserError
 from tongues.core.extras import require
 from tongues.core.files import DISK_FULL, write_json
-from tongues.core.frames import text_table
 from tongues.core.hardware import Machine, find_gpu
 from tongues.core.launch import check_ranks, in_processes, launcher_kind, open_launcher
+from tongues.core.pages import text_table
 from tongues.core.quantities import counted, show_bytes
 from tongues.core.ranks import interrupts_noted
 from tongues.plan.check import Checked, check_disk, check_recipe
