@@ -121,7 +121,7 @@ class Generate(Placed, Verb["Generation"]):
     workspace: Path | str = in_workspace()
     _: KW_ONLY
     routing: str | None = option(
-        "Routing of an ensemble: filter:1 (default), tfidf:2, ….", metavar="WAY", default=None
+        "Routing of an ensemble: filter:2 (default), tfidf:2, ….", metavar="WAY", default=None
     )
     language: str | None = option(
         "Language of the text, for `--routing language`.", metavar="TAG", default=None

@@ -60,6 +60,12 @@ class Lineage:
     router: RouterFile | None  # None: of one model alone
     partition: Mapping[str, Any]  # of the text
     rounds: tuple[Mapping[str, Any], ...] = ()  # ensemble, base, expert: what was added when
+    fallback: Expert | None = None  # the base, for text that no expert learned; None: not at hand
+
+    @property
+    def members(self) -> tuple[Expert, ...]:
+        """All that can have a weight: the experts, then the base."""
+        return (*self.experts, *([self.fallback] if self.fallback else ()))
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -69,7 +75,7 @@ class Lineage:
     def number_of(self, language: str) -> int:
         """The place of a language's expert; a UserError where it has none."""
         if language not in self.languages:
-            hint = f"use `filter:1`, which finds it; {nearest(language, self.languages)}"
+            hint = f"use `filter:2`, which finds it; {nearest(language, self.languages)}"
             raise UserError(f"no expert learned `{language}`", where="routing", hint=hint)
         return self.names.index(self.languages[language])
 
@@ -185,7 +191,7 @@ def verify(lineage: Lineage, folder: Path, workspace: Path, *, bytes_too: bool =
     SHA-256 they had. Reads every file once.
     """
     sizes: dict[int, str] = {}  # the first expert with this number of rows
-    for expert in lineage.experts:
+    for expert in lineage.members:
         place = expert_folder(expert, workspace)
         hint = "copy the folder again from where it came"
         if expert.run:
