@@ -65,8 +65,7 @@ def train_experts(
     before a UserError. Safe to interrupt; call it again to resume.
     """
     assert recipe.experts
-    if any(made.add_to is None for made in rounds):
-        require("sklearn", "experts")  # for the router, once the experts are trained
+    require("sklearn", "experts")  # for the router, once the experts are trained
     runs = [run for made in rounds for run in made.runs]
     failure: UserError | None = None
     try:

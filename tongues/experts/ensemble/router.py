@@ -37,7 +37,6 @@ _NUMBERS = ("temperature", "power", "switch")
 _SURE = 0.5  # belief from which a text's language is named: more than all others together
 # Temperatures tried first: squared distances are from 0 to 4, so the ends are one centre and all.
 _COARSE = np.linspace(np.log(1e-4), np.log(1e2), 41)
-_GOLDEN = (5**0.5 - 1) / 2  # the golden section, which keeps one of two inner points
 _FINE = 1e-3  # chosen; of log T, where the search ends: 0.1 % of T
 
 
@@ -179,6 +178,8 @@ def fit_to_text(
 
     log_probs: of each document, the log-probability [T, k] of its tokens by every expert.
     """
+    from scipy.optimize import minimize_scalar
+
     states = fit_filter(router.filter, router.shares, documents, log_probs)
     router = replace(router, power=states.power, switch=states.switch)
     distances = np.concatenate([router.document_distances(tokens) for tokens in documents])
@@ -192,19 +193,9 @@ def fit_to_text(
         return -float(np.log(np.maximum((weights * likely).sum(axis=1), 1e-300)).sum())
 
     at = min(range(len(_COARSE)), key=lambda place: cost(_COARSE[place]))
-    low, high = float(_COARSE[max(at - 1, 0)]), float(_COARSE[min(at + 1, len(_COARSE) - 1)])
-    left, right = high - _GOLDEN * (high - low), low + _GOLDEN * (high - low)
-    of_left, of_right = cost(left), cost(right)
-    while high - low > _FINE:  # golden-section search: the cost has one valley
-        if of_left < of_right:
-            high, right, of_right = right, left, of_left
-            left = high - _GOLDEN * (high - low)
-            of_left = cost(left)
-        else:
-            low, left, of_left = left, right, of_right
-            right = low + _GOLDEN * (high - low)
-            of_right = cost(right)
-    return replace(router, temperature=float(np.exp((low + high) / 2)))
+    bounds = (_COARSE[max(at - 1, 0)], _COARSE[min(at + 1, len(_COARSE) - 1)])
+    best = minimize_scalar(cost, bounds=bounds, method="bounded", options={"xatol": _FINE})
+    return replace(router, temperature=float(np.exp(best.x)))
 
 
 def save_router(router: Router, path: Path) -> None:
