@@ -113,9 +113,8 @@ def _by_routing(
         if ensemble.k > 1:
             weights = expert_weights(model, tokens, language)
         nats.append(-mixed(weights, log_probs))
-        needed = weights > 0
-        if not model.routing.chooses(ensemble.width):
-            needed |= needed.any(axis=0)  # weights that became 0 are of experts that run
+        needed = weights > 0  # where all run, weights that became 0 do not count
+        needed |= needed.any(axis=0) & (not model.routing.chooses(ensemble.width))
         counts = np.zeros(ensemble.width, dtype=np.int64)
         for window in windows(policy, len(tokens) + 1):  # each up to its last token with a weight
             own = needed[window.start - 1 : window.stop - 1]

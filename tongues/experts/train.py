@@ -22,6 +22,7 @@ from tongues.experts.ensemble.lineage import (
     Lineage,
     best_experts,
     describe_expert,
+    other_tokenizer,
     read_lineage,
     router_file,
     verify,
@@ -129,8 +130,11 @@ def merge(
         taken = {lang for cluster in made.partition.clusters for lang in cluster}
         added = taken - before.languages.keys()
         kept = tuple(e for e in before.experts if added or not taken.issuperset(e.languages))
-    tokenizer = file_hash(Path(workspace, new[0].folder) / TOKENIZER)
     experts = (*kept, *new)
+    tokenizer = file_hash(workspace / experts[0].folder / TOKENIZER)
+    for expert in new:
+        if file_hash(place := workspace / expert.folder / TOKENIZER) != tokenizer:
+            raise other_tokenizer(f"expert `{expert.name}`", str(place), experts[0].folder)
     old = _kept_router(add_to, before, kept) if add_to and before and kept else None
     if (folder / ENSEMBLE).is_file() and _is_merged(folder, experts, workspace, overwrite):
         return folder
