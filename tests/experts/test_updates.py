@@ -89,7 +89,7 @@ def test_an_added_expert_updates_its_donors_updates(ask: Ask, workspace: Path) -
         for number in range(2):
             wanted, made = plain[number](TOKENS).logits, ensemble.models[number](TOKENS).logits
             torch.testing.assert_close(made, wanted, rtol=1e-5, atol=1e-5)
-    assert likely.shape == (30, 2)
+    assert likely.shape == (30, 3)  # and by the base
 
 
 def test_what_cannot_be_shared_is_opened_whole(workspace: Path) -> None:
