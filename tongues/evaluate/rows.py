@@ -128,8 +128,7 @@ def each_expert(
         }
 
         def done(count: int, share: float, at: int = expert, total: int = len(parts)) -> None:
-            name = model.experts[at]
-            line = WORDS["has_read"].format(expert=name, count=count, total=total)
+            line = WORDS["has_read"].format(expert=model.experts[at], count=count, total=total)
             tell((at + share) / ensemble.width, line)
 
         if parts:

@@ -22,6 +22,7 @@ from tongues.experts.ensemble.lineage import (
     expert_folder,
     read_lineage,
     verify,
+    without_gone,
 )
 from tongues.experts.ensemble.router import Router, load_router
 from tongues.experts.ensemble.routing import Routing, RoutingContext, check_experts
@@ -179,10 +180,8 @@ def open_ensemble(
     Every file is compared with its SHA-256, which reads each once. memory: bytes of weights to hold
     at most; None: any. placement: of the experts; None: this processor, in float32.
     """
-    lineage = read_lineage(folder)
     workspace = workspace or folder.resolve().parents[2]
-    if lineage.fallback and not (workspace / lineage.fallback.folder).is_dir():
-        lineage = replace(lineage, fallback=None)  # all experts take its place
+    lineage = without_gone(read_lineage(folder), workspace)
     verify(lineage, folder, workspace)
     assert lineage.router  # as verified
     router = load_router(folder / lineage.router.file)
