@@ -71,6 +71,18 @@ def test_experts_share_their_base_and_predict_as_whole_ones(workspace: Path) -> 
         open_ensemble(ensemble_folder(workspace), workspace)
 
 
+def test_other_servers_read_the_adapters(workspace: Path) -> None:
+    from peft import PeftModel
+
+    for whole in open_ensemble(ensemble_folder(workspace), workspace).models.folders[:2]:
+        base = Path(read_json(whole.parent / "run.json")["base"]["model"])
+        model = PeftModel.from_pretrained(map_model(base), str(whole.parent / "adapter")).eval()
+        with torch.no_grad():
+            torch.testing.assert_close(
+                model(TOKENS).logits, map_model(whole)(TOKENS).logits, rtol=1e-4, atol=1e-4
+            )
+
+
 def ensemble_folder(workspace: Path) -> Path:
     return workspace / "ensembles/small/languages-s1"
 
