@@ -36,9 +36,9 @@ def evaluation(tokens: Path, tmp_path_factory: pytest.TempPathFactory) -> Evalua
 def test_added_languages_are_compared_with_the_ensemble_before(evaluation: Evaluation) -> None:
     added = evaluation.texts["small"].added
     versus = {each.model: each.others or each.other for each in added}
-    for way, same in {"tfidf": "tfidf", "tfidf:2": "tfidf", "filter:1": "filter:1"}.items():
+    for way, same in {"tfidf": "tfidf", "tfidf:2": "tfidf", "filter:2": "filter:2"}.items():
         assert versus[f"added@{way}"] == f"before@{same}"
-    by_language = {"qaa": "before@language", "qab": "before@filter:1"}  # without an expert of qab
+    by_language = {"qaa": "before@language", "qab": "before@filter:2"}  # without an expert of qab
     assert versus["added@language"] == by_language
     assert not any(name.startswith("before") for name in versus)
 

@@ -13,6 +13,7 @@ from tongues.core.errors import UserError
 from tongues.core.files import read_json, write_json
 from tongues.core.launch import Job, Local, open_launcher
 from tongues.experts.ensemble.ensemble import open_ensemble
+from tongues.experts.ensemble.lineage import read_lineage
 from tongues.experts.ensemble.router import Router, fit_router
 from tongues.experts.plans import Round, expert_runs, plan_rounds, seed_cautions
 from tongues.experts.train import train_experts, with_new_tokens
@@ -120,6 +121,21 @@ def test_a_run_of_other_settings_is_not_taken_for_an_expert(ask: Ask, workspace:
     with pytest.raises(UserError, match="has other settings"):
         train_experts(other, workspace, planned(other, workspace), launcher=open_launcher())
     assert not (made / "ensemble.json").exists()
+
+
+def test_an_expert_of_another_tokenizer_is_refused_before_it_joins(
+    ask: Ask, workspace: Path
+) -> None:
+    recipe = ask("{partitions: [{by: languages}]}", "train.budget=1k tokens")
+    rounds = planned(recipe, workspace)
+    (made,) = train_experts(recipe, workspace, rounds, launcher=open_launcher())
+    lineage = read_lineage(made)
+    assert lineage.fallback and open_ensemble(made, workspace).width == 3
+    tokenizer = workspace / lineage.experts[1].folder / "tokenizer.json"
+    tokenizer.write_text(tokenizer.read_text() + " ")
+    with pytest.raises(UserError, match="has another tokenizer than the ensemble") as refused:
+        train_experts(recipe, workspace, rounds, launcher=open_launcher())
+    assert refused.value.where == str(tokenizer)
 
 
 def test_each_seed_grows_from_its_own(ask: Ask, workspace: Path) -> None:

@@ -71,6 +71,18 @@ def test_experts_share_their_base_and_predict_as_whole_ones(workspace: Path) -> 
         open_ensemble(ensemble_folder(workspace), workspace)
 
 
+def test_other_servers_read_the_adapters(workspace: Path) -> None:
+    from peft import PeftModel
+
+    for whole in open_ensemble(ensemble_folder(workspace), workspace).models.folders[:2]:
+        base = Path(read_json(whole.parent / "run.json")["base"]["model"])
+        model = PeftModel.from_pretrained(map_model(base), str(whole.parent / "adapter")).eval()
+        with torch.no_grad():
+            torch.testing.assert_close(
+                model(TOKENS).logits, map_model(whole)(TOKENS).logits, rtol=1e-4, atol=1e-4
+            )
+
+
 def ensemble_folder(workspace: Path) -> Path:
     return workspace / "ensembles/small/languages-s1"
 
@@ -89,7 +101,7 @@ def test_an_added_expert_updates_its_donors_updates(ask: Ask, workspace: Path) -
         for number in range(2):
             wanted, made = plain[number](TOKENS).logits, ensemble.models[number](TOKENS).logits
             torch.testing.assert_close(made, wanted, rtol=1e-5, atol=1e-5)
-    assert likely.shape == (30, 2)
+    assert likely.shape == (30, 3)  # and by the base
 
 
 def test_what_cannot_be_shared_is_opened_whole(workspace: Path) -> None:

@@ -109,12 +109,13 @@ def test_the_language_found_is_the_most_probable_one(served: Mapping[str, Model]
     router = served[MODEL].ensemble.router
     assert router is not None
     named = replace(router, languages=("qaa", "qab", ""))
-    for state, name in enumerate(("qaa", "qab", None)):
-        belief = np.full(3, 0.1)
-        belief[state] = 0.8
+    for state, name in enumerate(("qaa", "qab", None, "unknown")):
+        belief = np.full((2, 4), 0.05)
+        belief[:, state] = 0.35
         assert named.language(belief) == name
-        assert replace(router, languages=()).language(belief) is None
-    assert named.language(np.array([0.4, 0.3, 0.3])) is None
+        unnamed = None if state < 3 else "unknown"
+        assert replace(router, languages=()).language(belief) == unnamed
+    assert named.language(np.array([[0.2, 0.3, 0.1, 0.1], [0.2, 0.0, 0.1, 0.0]])) is None
 
 
 def test_what_fails_is_told_to_its_own_asker_alone(
@@ -197,7 +198,7 @@ def watched(engine: Engine, requests: Sequence[Request]) -> tuple[int, int]:
 
 
 def test_texts_wait_until_their_keys_and_values_fit(served: Mapping[str, Model]) -> None:
-    model = served[MODEL]  # one expert at a time
+    model = replace(served[MODEL], routing=parse_routing("filter:1"))  # one expert at a time
     one = (len(model.read("the ban").tokens) + 8) * model.cache_bytes
     engine = Engine(served, memory=len(served) * (2 * one + one // 2))
     with pytest.raises(UserError, match="the server keeps"):
@@ -207,7 +208,7 @@ def test_texts_wait_until_their_keys_and_values_fit(served: Mapping[str, Model])
 
 
 def test_short_texts_with_a_long_one_wait_until_all_fit(served: Mapping[str, Model]) -> None:
-    model = served[MODEL]
+    model = replace(served[MODEL], routing=parse_routing("filter:1"))
     most = 3 * 80 * model.cache_bytes
     long = request(model, "the ban", 80 - len(model.read("the ban").tokens), sampling=UNENDING)
     short = [request(model, "the ban", 8, copy=copy) for copy in range(6)]

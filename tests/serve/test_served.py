@@ -102,9 +102,9 @@ def test_a_prompt_that_spells_a_special_token_is_letters(served: Mapping[str, Mo
 def test_it_says_what_it_is(server: Server, served: Mapping[str, Model]) -> None:
     about = server.http.get(f"/v1/models/{MODEL}").json()["tongues"]
     assert [expert["name"] for expert in about["experts"]] == list(served[MODEL].experts)
-    assert about["routing"] == "filter:1"
+    assert about["routing"] == "filter:2"
     offered = [one["routing"] for one in about["routings"]]
-    assert offered[:2] == ["filter:1", "filter"] and {"tfidf:1", "language"} <= {*offered}
+    assert offered[:2] == ["filter:2", "filter"] and {"tfidf:1", "language"} <= {*offered}
     assert (about["context"], about["chat"], about["kind"]) == (96, False, "ensemble")
 
 

@@ -210,7 +210,7 @@ def _added(
     for one in settings[1:] if before else ():
         if one.partition == "before":
             continue
-        ways = (one.routing, one.routing.partition(":")[0], "filter:1", "")
+        ways = (one.routing, one.routing.partition(":")[0], "filter:2", "")
         names = [before[way] for way in ways if way in before]
         added[one.name] = {
             lang: next(name for name in names if lang in losses[name]) for lang in losses[one.name]
@@ -245,6 +245,6 @@ def _cells(
                         loss=nats / count,
                         base_loss=base / count,
                     )
-                    for expert, nats in zip(lineage.experts, alone.of_experts, strict=True)
+                    for expert, nats in zip(lineage.experts, alone.of_experts, strict=False)
                 ]
     return cells

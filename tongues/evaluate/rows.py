@@ -114,9 +114,9 @@ def each_expert(
     weight, the rest is -inf. None: every expert reads everything.
     """
     ensemble = model.ensemble
-    shapes = [(len(row.tokens) - row.start, ensemble.k) for row in rows]
+    shapes = [(len(row.tokens) - row.start, ensemble.width) for row in rows]
     results = [RowScores(np.full(of, -np.inf), np.zeros(of, dtype=bool)) for of in shapes]
-    for expert in range(ensemble.k):
+    for expert in range(ensemble.width):
         counts = [count for count, _ in shapes]
         if weights is not None:
             needed = [np.flatnonzero(own[:, expert]) for own in weights]
@@ -128,9 +128,8 @@ def each_expert(
         }
 
         def done(count: int, share: float, at: int = expert, total: int = len(parts)) -> None:
-            name = ensemble.lineage.names[at]
-            line = WORDS["has_read"].format(expert=name, count=count, total=total)
-            tell((at + share) / ensemble.k, line)
+            line = WORDS["has_read"].format(expert=model.experts[at], count=count, total=total)
+            tell((at + share) / ensemble.width, line)
 
         if parts:
             scores = score_tokens(ensemble.models[expert], list(parts.values()), done)

@@ -91,7 +91,7 @@ def _route(
                 parts.append(weights[place][window.start - 1 : window.stop - 1])
         counts.append(len(rows) - before)
     scores = each_expert(first, rows, None if weights is None else parts, tell=tell)
-    each, none = iter(scores), np.empty((0, first.ensemble.k))
+    each, none = iter(scores), np.empty((0, first.ensemble.width))
     read = [np.concatenate([none, *(row.log_probs for row in islice(each, n))]) for n in counts]
     return read, [_by_routing(each, documents, languages, policy, read) for each in models]
 
@@ -113,8 +113,9 @@ def _by_routing(
         if ensemble.k > 1:
             weights = expert_weights(model, tokens, language)
         nats.append(-mixed(weights, log_probs))
-        needed = weights > 0 if model.routing.chooses(ensemble.k) else np.ones_like(weights, bool)
-        counts = np.zeros(ensemble.k, dtype=np.int64)
+        needed = weights > 0  # where all run, weights that became 0 do not count
+        needed |= needed.any(axis=0) & (not model.routing.chooses(ensemble.width))
+        counts = np.zeros(ensemble.width, dtype=np.int64)
         for window in windows(policy, len(tokens) + 1):  # each up to its last token with a weight
             own = needed[window.start - 1 : window.stop - 1]
             counts += np.where(own.any(axis=0), len(own) - np.argmax(own[::-1], axis=0), 0)

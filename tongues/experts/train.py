@@ -1,6 +1,7 @@
 """Experts trained, and merged to an ensemble in `ensembles/<recipe>/<label>-s<seed>/`."""
 
 from collections.abc import Callable, Container, Sequence
+from contextlib import suppress
 from dataclasses import replace
 from itertools import chain
 from pathlib import Path
@@ -21,6 +22,7 @@ from tongues.experts.ensemble.lineage import (
     Lineage,
     best_experts,
     describe_expert,
+    other_tokenizer,
     read_lineage,
     router_file,
     verify,
@@ -37,9 +39,11 @@ from tongues.experts.heldout import documents_of, tuning_documents, unseen_docum
 from tongues.experts.partition.topics import term_directions
 from tongues.experts.plans import Round
 from tongues.experts.words import WORDS
+from tongues.models.folders import read_config
 from tongues.recipe import Recipe
 from tongues.runs.record import FAILURE, read_run, status_of
 from tongues.text.tokens import Tokens, open_cluster, open_tokens
+from tongues.train.base import find_base, model_folder
 from tongues.train.study import State, run_all
 
 _SAMPLED = 400  # documents that a centre is the mean of
@@ -62,8 +66,7 @@ def train_experts(
     before a UserError. Safe to interrupt; call it again to resume.
     """
     assert recipe.experts
-    if any(made.add_to is None for made in rounds):
-        require("sklearn", "experts")  # for the router, once the experts are trained
+    require("sklearn", "experts")  # for the router, once the experts are trained
     runs = [run for made in rounds for run in made.runs]
     failure: UserError | None = None
     try:
@@ -127,20 +130,24 @@ def merge(
         taken = {lang for cluster in made.partition.clusters for lang in cluster}
         added = taken - before.languages.keys()
         kept = tuple(e for e in before.experts if added or not taken.issuperset(e.languages))
-    tokenizer = file_hash(Path(workspace, new[0].folder) / TOKENIZER)
     experts = (*kept, *new)
+    tokenizer = file_hash(workspace / experts[0].folder / TOKENIZER)
+    for expert in new:
+        if file_hash(place := workspace / expert.folder / TOKENIZER) != tokenizer:
+            raise other_tokenizer(f"expert `{expert.name}`", str(place), experts[0].folder)
     old = _kept_router(add_to, before, kept) if add_to and before and kept else None
     if (folder / ENSEMBLE).is_file() and _is_merged(folder, experts, workspace, overwrite):
         return folder
     tokens = open_tokens(workspace / "tokens" / made.runs[0].tokens)
     router = _fit(made, tokens, new, old, before.languages if before else ())
     languages, names = best_experts(new), {expert.name for expert in kept}
+    base = before.base if before else str(made.runs[0].base)
     if before:  # those that were known stay where their expert does
         languages |= {lang: name for lang, name in before.languages.items() if name in names}
     lineage = Lineage(
         experts=experts,
         languages=languages,
-        base=before.base if before else str(made.runs[0].base),
+        base=base,
         tokenizer_sha256=tokenizer,
         router=None,
         partition=made.partition.to_json(),
@@ -150,6 +157,7 @@ def merge(
         ),
     )
     if len(experts) > 1:
+        lineage = replace(lineage, fallback=_fallback(base, new[0], workspace))
         tell(WORDS["fitting"].format(ensemble=made.name))
         unseen = unseen_documents(tokens, [lineage], workspace)
         documents: list[np.ndarray] = []
@@ -158,12 +166,27 @@ def merge(
             numbers = tuning_documents(shard.bounds, _HELD_OUT, unseen[lang])
             documents += documents_of(shard.tokens, shard.bounds, numbers)
         ensemble = assembled(lineage, router, workspace)
-        router = fit_to_text(router, documents, expert_log_probs(ensemble, documents))
+        assert ensemble.router  # that knows whether the base is there
+        router = fit_to_text(ensemble.router, documents, expert_log_probs(ensemble, documents))
     folder.mkdir(parents=True, exist_ok=True)
     (folder / ENSEMBLE).unlink(missing_ok=True)
     save_router(router, folder / ROUTER)
     write_lineage(replace(lineage, router=router_file(folder / ROUTER)), folder)
     return folder
+
+
+def _fallback(base: str, expert: Expert, workspace: Path) -> Expert | None:
+    """The base, for text that no expert learned; None where it is gone or has other tokens."""
+    own = workspace / expert.folder
+    with suppress(UserError):
+        folder = model_folder(find_base(base, workspace) or Path())
+        rows = {read_config(place).get("vocab_size") for place in (folder, own)}
+        if len(rows) == 1 and file_hash(folder / TOKENIZER) == file_hash(own / TOKENIZER):
+            run = base if (workspace / "runs" / base / "run.json").is_file() else None
+            return describe_expert(
+                base, folder, workspace, languages={}, parent=None, run=run, tokens=0
+            )
+    return None
 
 
 def _is_merged(folder: Path, experts: Sequence[Expert], workspace: Path, overwrite: bool) -> bool:

@@ -1,14 +1,24 @@
+import shutil
+from dataclasses import replace
 from pathlib import Path
 
+import numpy as np
 import pytest
 import torch
 from safetensors.torch import load_file
 from transformers import AutoModelForCausalLM
 
-from tests.experts.ensemble.making import VOCABULARY
+from tests.experts.ensemble.making import VOCABULARY, make_ensemble, texts
 from tests.models.families import FAMILIES, tiny
 from tongues.core.errors import UserError
-from tongues.experts.ensemble.ensemble import ExpertModels, map_model
+from tongues.experts.ensemble.ensemble import (
+    ExpertModels,
+    expert_log_probs,
+    map_model,
+    open_alone,
+    open_ensemble,
+)
+from tongues.experts.ensemble.lineage import describe_expert, read_lineage, write_lineage
 
 STORED = [("float32", name) for name in FAMILIES]
 STORED += [(way, name) for way in ("bfloat16", "sharded") for name in ("llama-tied", "gpt2")]
@@ -67,3 +77,25 @@ def test_weights_that_are_not_the_models_are_refused(folders: list[Path], tmp_pa
     (tmp_path / "model.safetensors").write_bytes((folders[0] / "model.safetensors").read_bytes())
     with pytest.raises(UserError, match=r"not those of its config.json"):
         map_model(tmp_path)
+
+
+def test_the_base_is_there_for_other_text_as_long_as_it_is(
+    workspace: Path, folders: list[Path], tokenizer: Path, tmp_path: Path
+) -> None:
+    base = Path(shutil.copytree(folders[2], tmp_path / "base"))
+    folder = make_ensemble(workspace, folders[:2], tokenizer, name="based")
+    fallback = describe_expert(
+        "seed", base, workspace, languages={}, parent=None, run=None, tokens=0
+    )
+    write_lineage(replace(read_lineage(folder), fallback=fallback), folder)
+    based = open_ensemble(folder)
+    assert (based.k, based.width) == (2, 3)
+    (likely,) = expert_log_probs(based, texts(1, 40))
+    assert likely.shape[1] == 3
+    (alone,) = expert_log_probs(open_alone(base, "seed"), texts(1, 40))
+    np.testing.assert_allclose(likely[:, 2], alone[:, 0], atol=1e-5)
+    (base / "config.json").write_text((base / "config.json").read_text() + " ")
+    with pytest.raises(UserError, match="`seed` is not what it was"):
+        open_ensemble(folder)
+    shutil.rmtree(base)
+    assert open_ensemble(folder).width == 2

@@ -1,3 +1,4 @@
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -16,6 +17,7 @@ from tongues.experts.ensemble.router import (
     load_router,
     save_router,
 )
+from tongues.experts.ensemble.routing import ROUTINGS, RoutingContext
 
 
 def from_scratch(router: Router, before: np.ndarray) -> np.ndarray:
@@ -147,3 +149,29 @@ def test_a_router_that_is_none_is_refused(tmp_path: Path) -> None:
     with pytest.raises(UserError, match="centres") as refused:
         load_router(file)
     assert "fits it again" in str(refused.value.hint)
+
+
+def test_text_of_none_of_the_languages_is_the_bases_or_everyones() -> None:
+    idf, projection = make_terms()
+    learned = [[np.tile(np.arange(100 * n, 100 * n + 100), 30)] for n in (0, 1)]
+    router = fit_router(idf, projection, [[own] for own in learned], languages=("de", "hi"))
+    based, foreign = replace(router, fallback=True), np.arange(200, 260)
+    for one in (router, based):
+        assert one.language(one.filter.read(foreign)) == "unknown"
+        assert one.language(one.filter.read(learned[1][0][:60])) == "hi"
+        assert one.language(one.filter.start) is None
+    way = ROUTINGS.find("filter")
+    for one, width in ((router, 2), (based, 3)):
+        weights = way.weights(foreign, RoutingContext(width, one))
+        np.testing.assert_allclose(weights.sum(1), 1)
+        np.testing.assert_allclose(weights[-1], [[0.5, 0.5], [0, 0, 1]][width - 2], atol=0.02)
+    np.testing.assert_array_equal(
+        based.document_weights(foreign)[:, :2], router.document_weights(foreign)
+    )
+    assert not based.document_weights(foreign)[:, 2].any()
+    one_or_two = replace(way, m=2).weights(foreign, RoutingContext(3, based)) > 0
+    assert one_or_two[-1].tolist() == [False, False, True]
+    assert one_or_two.sum(1).max() == 2
+    topics = replace(router, languages=())
+    assert topics.language(topics.filter.read(foreign)) == "unknown"
+    assert topics.language(topics.filter.read(learned[0][0][:60])) is None

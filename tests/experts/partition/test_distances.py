@@ -17,18 +17,11 @@ from tongues.experts.partition.distances import (
 
 def test_cosine_by_hand() -> None:
     features = np.array([[1, 1, 0, np.nan], [1, np.nan, 1, 1], [np.nan] * 4])
-    distances, notes = cosine_distances("abc", features)
+    distances = cosine_distances("abc", features)
     # the one feature both know and have, over the norms of what each one knows
     assert distances["a"]["b"] == pytest.approx(1 - 1 / np.sqrt(2 * 3))
     assert distances["a"]["c"] == distances["c"]["b"] == 1
     assert distances["b"]["b"] == 0
-    assert notes == ("no feature is known of `c`: placed at distance 1 from every language",)
-
-
-def test_languages_of_which_never_the_same_is_known() -> None:
-    features = np.array([[1, 1, np.nan, np.nan], [np.nan, np.nan, 1, 1.0]])
-    _, notes = cosine_distances("ab", features)
-    assert notes == ("no feature is known of both `a` and `b`: placed at distance 1",)
 
 
 def test_names_and_halves_are_kept() -> None:
@@ -83,18 +76,21 @@ def test_codes_are_those_given() -> None:
 
 @needs_data
 def test_unknown_languages_and_unknown_features_are_two_things() -> None:
-    distances, notes = typology_distances(["en", "nn", "sr", "de"])
-    assert distances["nn"]["en"] == 1
-    assert any("no feature is known of `nn`" in note for note in notes)
-    assert "`sr`: 35 of 103 features are known" in notes
+    distances, notes = typology_distances(["en", "nn", "sr", "de", "sk", "pl", "vi"])
+    assert distances["sk"]["pl"] < distances["sk"]["vi"] < 1
+    for lang, count in (("nn", 0), ("sk", 0), ("sr", 35)):
+        filled = "features are known; lang2vec's predictions fill the rest"
+        assert f"`{lang}`: {count} of 103 {filled}" in notes
+    assert len(notes) == 4
     for lang in ("qaa", "xx", "not a tag"):
         with pytest.raises(UserError, match=f"lang2vec has no language `{lang}`"):
             typology_distances(["en", lang])
     with pytest.raises(UserError) as named:
         typology_distances(["en", "turkish"])
     assert named.value.hint == "did you mean `tur`?"
+    far = {"nn": {"en": 1.0, "de": 1.0}}
     with pytest.raises(UserError, match="all languages are equally far from `nn`"):
-        nearest_donors(distances, ["en", "de"], ["nn"])
+        nearest_donors(far, ["en", "de"], ["nn"])
 
 
 def test_without_the_data_the_extra_is_named(monkeypatch: pytest.MonkeyPatch) -> None:

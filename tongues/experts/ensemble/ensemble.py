@@ -2,7 +2,7 @@
 
 from collections import OrderedDict
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import prod
 from pathlib import Path
 
@@ -22,6 +22,7 @@ from tongues.experts.ensemble.lineage import (
     expert_folder,
     read_lineage,
     verify,
+    without_gone,
 )
 from tongues.experts.ensemble.router import Router, load_router
 from tongues.experts.ensemble.routing import Routing, RoutingContext, check_experts
@@ -58,7 +59,7 @@ class ExpertModels:
         bases = {updates.base for updates in self._updates if updates}
         width, each = self.placement.dtype.itemsize, zip(folders, self._updates, strict=True)
         # of each, when open
-        self.bytes = tuple(width * _count(x, updates) for x, updates in each)
+        self.bytes = tuple(0 if x in bases else width * _count(x, own) for x, own in each)
         self.shared = width * sum(map(_count, bases))  # of what all of them are updates of
 
     @property
@@ -145,15 +146,20 @@ class Ensemble:
         """The number of experts."""
         return len(self.lineage.experts)
 
+    @property
+    def width(self) -> int:
+        """The number of weights: one for each expert, and for the base where it is one."""
+        return len(self.lineage.members)
+
     def about(self, routing: Routing, language: str | None = None) -> RoutingContext:
         """What a routing may know of a text in this language; a UserError where it needs more."""
         expert = None
         if routing.needs_language:
             if language is None:
-                hint = "name it (`language`), or use `filter:1`, which finds it"
+                hint = "name it (`language`), or use `filter:2`, which finds it"
                 raise UserError("the text's language is not given", where="routing", hint=hint)
             expert = self.lineage.number_of(language)
-        return RoutingContext(self.k, self.router, expert)
+        return RoutingContext(self.width, self.router, expert)
 
     def check(self, routing: Routing, language: str | None = None) -> None:
         """A UserError where the ensemble cannot be used in this way."""
@@ -174,8 +180,8 @@ def open_ensemble(
     Every file is compared with its SHA-256, which reads each once. memory: bytes of weights to hold
     at most; None: any. placement: of the experts; None: this processor, in float32.
     """
-    lineage = read_lineage(folder)
     workspace = workspace or folder.resolve().parents[2]
+    lineage = without_gone(read_lineage(folder), workspace)
     verify(lineage, folder, workspace)
     assert lineage.router  # as verified
     router = load_router(folder / lineage.router.file)
@@ -195,7 +201,7 @@ def assembled(
     placement: Placement | None = None,
 ) -> Ensemble:
     """Experts and a router as one, without looking whether they are what they were."""
-    places = [expert_folder(expert, workspace) for expert in lineage.experts]
+    places = [expert_folder(expert, workspace) for expert in lineage.members]
     tokenizer = load_tokenizer(places[0])
     lengths = [getattr(configure(place), "max_position_embeddings", None) for place in places]
     return Ensemble(
@@ -206,7 +212,7 @@ def assembled(
             placement=placement,
             workspace=workspace if len(places) > 1 else None,
         ),
-        router=router,
+        router=router and replace(router, fallback=lineage.fallback is not None),
         tokenizer=places[0],
         frame=read_frame(tokenizer, places[0]),
         vocabulary=vocabulary_size(tokenizer),
@@ -241,8 +247,8 @@ def expert_log_probs(ensemble: Ensemble, documents: Sequence[np.ndarray]) -> lis
     Each is predicted from the first token of its frame on, in windows as long as experts can see,
     which begin with the token before.
     """
-    scores = [np.empty((len(tokens), ensemble.k)) for tokens in documents]
-    for expert in range(ensemble.k):
+    scores = [np.empty((len(tokens), ensemble.width)) for tokens in documents]
+    for expert in range(ensemble.width):
         scorer = batch_scorer(ensemble.models[expert])
         for tokens, found in zip(documents, scores, strict=True):
             text = np.concatenate([[ensemble.frame.first], tokens]).astype(np.int64)

@@ -1,17 +1,21 @@
 """In which language the next token of a text is, by the tokens before it: a forward filter.
 
-A hidden Markov model whose states c are the languages (or topics) that experts learned. With the
-belief b_t(c) about token x_t, from the tokens before it, and the prior π:
+A hidden Markov model whose states c are the languages (or topics) that experts learned, and one
+more for text of none of them. Each is met at two paces f: text keeps its language, or changes it
+every few words. With the belief b_t(f, c) about token x_t, from the tokens before it:
 
-    b_1(c)     = π(c)
-    b_{t+1}(c) = (1 - s) · b_t(c) p(x_t | c)^γ / Σ_c' b_t(c') p(x_t | c')^γ  +  s · π(c)
-    p(x | c)   = (n(x, c) + m q(x)) / (Σ_x' n(x', c) + m)
-    α_e        = Σ_{c of expert e} b_t(c)
+    b_1(f, c)     = ρ(f) π(c)
+    seen(f, c)    = b_t(f, c) p(x_t | c)^γ / Σ_f'c' b_t(f', c') p(x_t | c')^γ
+    moved(f, c)   = (1 - s_f) seen(f, c) + s_f π(c) Σ_c' seen(f, c')
+    b_{t+1}(f, c) = (1 - r) moved(f, c) + r ρ(f) Σ_f' moved(f', c)
+    p(x | c)      = (n(x, c) + m q(x)) / (Σ_x' n(x', c) + m);  of none: q(x)^½ / Σ_x' q(x')^½
+    α_e           = Σ_f Σ_{c of expert e} b_t(f, c)
 
 n(x, c) counts token x in a sample of c's training text, q is the probability in the text of all and
-m its weight (`_COMMON`). A text changes its language with probability s (`switch`); γ (`power`)
-makes up for tokens that depend on each other. Both are the ones of a grid by which held-out text is
-most probable under the mixture of experts. A token costs one row of a table.
+m its weight (`_COMMON`). A text changes its language with probability s_f (`switch`, or `_FAST`),
+and its pace with probability r; γ (`power`) makes up for tokens that depend on each other. Power
+and switch are the ones of a grid by which held-out text is most probable under the mixture of
+experts. A token costs one row of a table.
 """
 
 from collections.abc import Sequence
@@ -23,10 +27,14 @@ import numpy as np
 # between 100 and 1,000 the losses of `benchmarks/mixed_text.py` differ little, with samples of
 # 5,000 to 500,000 tokens; a fixed share, which helps small samples, is too much for large ones.
 _COMMON = 300.0
-# Chosen; the grid of γ and s. Expected tokens in a language are 1/s, from 33 to 1,000; a γ of 1 is
+# Chosen; the grid of γ and s. Expected tokens in a language are 1/s, from 10 to 10,000; a γ of 1 is
 # right where tokens are independent. The loss of `filter` depends on both.
-_POWERS = (0.3, 0.5, 0.7, 1.0, 1.4, 2.0)
-_SWITCHES = (0.001, 0.003, 0.01, 0.03)  # chosen, as above
+_POWERS = (0.2, 0.3, 0.5, 0.7, 1.0, 1.4, 2.0, 3.0)
+_SWITCHES = (0.0001, 0.0003, 0.001, 0.003, 0.01, 0.03, 0.1)  # chosen, as above
+# Of text that switches within sentences: s, its share at first, and r. Losses of
+# `benchmarks/mixed_text.py` differ little with s from 0.1 to 0.4 and r from 0.003 to 0.03.
+_FAST, _PACES, _CHANGE = 0.2, np.array([[0.9], [0.1]]), 0.01
+UNKNOWN = 0.2  # chosen; the prior of none of the languages: text begins with the base, or all
 _LENGTH = 240  # chosen; tokens of a text that the two are fitted on, four turns of a mixed one
 # Chosen; texts that a mixed one is put together from, and tokens of each: as in `mixed_text.py`.
 _PARTS, _PART = 4, 60
@@ -34,12 +42,17 @@ _PARTS, _PART = 4, 60
 
 @dataclass(frozen=True, slots=True, eq=False)
 class LanguageFilter:
-    """The belief in each state: a distribution [c], updated by every token."""
+    """The belief in each state: a distribution [2, c] by pace, updated by every token."""
 
     logs: np.ndarray  # [V, c], log-probability of every token in each state
     prior: np.ndarray  # [c], before the first token, and after a switch
     power: float = 0.5  # of the probabilities: tokens of a text depend on each other
     switch: float = 0.01  # probability of another state at the next token
+
+    @property
+    def start(self) -> np.ndarray:
+        """The belief before the first token."""
+        return _PACES * self.prior
 
     def follow(self, belief: np.ndarray, token: int) -> np.ndarray:
         """The belief about the token after this one."""
@@ -47,22 +60,27 @@ class LanguageFilter:
 
     def read(self, tokens: np.ndarray) -> np.ndarray:
         """The belief after a text."""
-        return self.beliefs(np.append(tokens, 0))[-1]
+        belief = self.start
+        for row in self.logs[tokens]:
+            belief = self.after(belief, row)
+        return belief
 
     def beliefs(self, tokens: np.ndarray) -> np.ndarray:
-        """The belief [T, c] about each token of a text, from those before it."""
+        """The belief [T, c] about each token of a text at any pace, from those before it."""
         found = np.empty((len(tokens), len(self.prior)))
-        belief = self.prior
+        belief = self.start
         for place, row in enumerate(self.logs[tokens]):
-            found[place] = belief
+            found[place] = belief.sum(0)
             belief = self.after(belief, row)
         return found
 
     def after(self, belief: np.ndarray, logs: np.ndarray) -> np.ndarray:
-        """The belief [..., c] after tokens whose log-probabilities in each state are `logs`."""
-        seen = belief * np.exp(self.power * logs.astype(np.float64))
-        seen *= (1 - self.switch) / seen.sum(-1, keepdims=True)
-        return seen + self.switch * self.prior
+        """The belief [..., 2, c] after tokens whose log-probabilities in each state are `logs`."""
+        seen = belief * np.exp(self.power * logs.astype(np.float64))[..., None, :]
+        seen /= seen.sum((-2, -1), keepdims=True)
+        switch = np.array([[self.switch], [_FAST]])
+        moved = (1 - switch) * seen + switch * seen.sum(-1, keepdims=True) * self.prior
+        return (1 - _CHANGE) * moved + _CHANGE * _PACES * moved.sum(-2, keepdims=True)
 
 
 def count_tokens(samples: Sequence[Sequence[np.ndarray]], vocabulary: int) -> np.ndarray:
@@ -88,6 +106,11 @@ def token_logs(
     sums = counts.sum(0) + _COMMON
     logs = np.log((counts + _COMMON * common[:, None]) / sums).astype(np.float32)
     return np.where(has[:, None], logs, _neutral(common))
+
+
+def unknown_logs(common: np.ndarray) -> np.ndarray:
+    """Log-probabilities [V, 1] in text of no language: rare tokens are more probable there."""
+    return (np.log(common) / 2 - np.log(np.sqrt(common).sum()))[:, None].astype(np.float32)
 
 
 def _neutral(common: np.ndarray) -> np.ndarray:
@@ -123,9 +146,9 @@ def fit_filter(
     likely -= likely.max(2, keepdims=True)
 
     def cost(trial: LanguageFilter) -> float:
-        belief, total = np.tile(trial.prior, (len(every), 1)), 0.0
+        belief, total = np.tile(trial.start, (len(every), 1, 1)), 0.0
         for place in range(width):
-            reached = ((belief @ owned) * np.exp(likely[:, place])).sum(1)
+            reached = ((belief.sum(1) @ owned) * np.exp(likely[:, place])).sum(1)
             total -= float(np.nansum(np.log(np.maximum(reached, 1e-300))))
             belief = trial.after(belief, trial.logs[tokens[:, place]])
         return total

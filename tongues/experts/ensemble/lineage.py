@@ -5,7 +5,7 @@ a router that is gone or a foreign tokenizer is found before anything is compute
 """
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -60,6 +60,12 @@ class Lineage:
     router: RouterFile | None  # None: of one model alone
     partition: Mapping[str, Any]  # of the text
     rounds: tuple[Mapping[str, Any], ...] = ()  # ensemble, base, expert: what was added when
+    fallback: Expert | None = None  # the base, for text that no expert learned; None: not at hand
+
+    @property
+    def members(self) -> tuple[Expert, ...]:
+        """All that can have a weight: the experts, then the base."""
+        return (*self.experts, *([self.fallback] if self.fallback else ()))
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -69,7 +75,7 @@ class Lineage:
     def number_of(self, language: str) -> int:
         """The place of a language's expert; a UserError where it has none."""
         if language not in self.languages:
-            hint = f"use `filter:1`, which finds it; {nearest(language, self.languages)}"
+            hint = f"use `filter:2`, which finds it; {nearest(language, self.languages)}"
             raise UserError(f"no expert learned `{language}`", where="routing", hint=hint)
         return self.names.index(self.languages[language])
 
@@ -148,8 +154,8 @@ def read_lineage(folder: Path) -> Lineage:
     check_readable(path)
     try:
         plain = read_json(path)
-        for expert in plain.get("experts", ()):
-            if expert["folder"].startswith("./"):
+        for expert in [*plain.get("experts", ()), plain.get("fallback")]:
+            if expert and expert["folder"].startswith("./"):
                 expert["folder"] = str((folder / expert["folder"]).resolve())
         return from_plain(Lineage, plain)
     except (OSError, ValueError, TypeError, AttributeError, LookupError) as error:
@@ -178,6 +184,12 @@ def expert_folder(expert: Expert, workspace: Path) -> Path:
     return folder
 
 
+def without_gone(lineage: Lineage, workspace: Path) -> Lineage:
+    """The ensemble without a base that is no longer there: all experts take its place."""
+    there = lineage.fallback and (workspace / lineage.fallback.folder / _CONFIG).is_file()
+    return lineage if there else replace(lineage, fallback=None)
+
+
 def verify(lineage: Lineage, folder: Path, workspace: Path, *, bytes_too: bool = True) -> None:
     """Refuse an ensemble that is not what `ensemble.json` in `folder` says.
 
@@ -185,7 +197,7 @@ def verify(lineage: Lineage, folder: Path, workspace: Path, *, bytes_too: bool =
     SHA-256 they had. Reads every file once.
     """
     sizes: dict[int, str] = {}  # the first expert with this number of rows
-    for expert in lineage.experts:
+    for expert in without_gone(lineage, workspace).members:
         place = expert_folder(expert, workspace)
         hint = "copy the folder again from where it came"
         if expert.run:

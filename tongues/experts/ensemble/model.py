@@ -66,8 +66,8 @@ class Model:
 
     @property
     def experts(self) -> tuple[str, ...]:
-        """The experts' names, in the order of their weights."""
-        return self.ensemble.lineage.names
+        """The names of experts, and of the base where it is one, in the order of their weights."""
+        return tuple(expert.name for expert in self.ensemble.lineage.members)
 
     @property
     def context(self) -> int | None:
@@ -128,7 +128,7 @@ class Model:
 
         Every text takes as much as the longest, for each expert that can have a weight at once.
         """
-        every = self.ensemble.k  # while a prompt is scored, many tokens are read at once
+        every = self.ensemble.width  # while a prompt is scored, many tokens are read at once
         used = sum(every if x.score_prompt else x.routing.active(every) for x in requests)
         return used * max(request.longest for request in requests) * self.cache_bytes
 
@@ -225,11 +225,11 @@ def _fingerprint(ensemble: Ensemble, routing: Routing, first: int, prompted: boo
     lineage, router = ensemble.lineage, ensemble.lineage.router
     return fingerprint(
         {
-            "experts": [dict(sorted(expert.sha256.items())) for expert in lineage.experts],
+            "experts": [dict(sorted(expert.sha256.items())) for expert in lineage.members],
             "languages": dict(lineage.languages) if routing.needs_language else None,
             "tokenizer": lineage.tokenizer_sha256,
             "router": router.sha256 if router and ensemble.k > 1 else None,
-            "routing": [str(routing), None, None],  # stored evaluations were fingerprinted so
+            "routing": [str(routing), "unknown" if routing.name == "filter" else None, None],
             "first": [first, prompted],
         }
     )

@@ -23,10 +23,12 @@ import numpy as np
 from tongues.core.errors import UserError
 from tongues.core.files import check_readable, whole_file
 from tongues.experts.ensemble.filter import (
+    UNKNOWN,
     LanguageFilter,
     count_tokens,
     fit_filter,
     token_logs,
+    unknown_logs,
 )
 
 _ROWS = 4096  # tokens of a document at a time
@@ -35,7 +37,6 @@ _NUMBERS = ("temperature", "power", "switch")
 _SURE = 0.5  # belief from which a text's language is named: more than all others together
 # Temperatures tried first: squared distances are from 0 to 4, so the ends are one centre and all.
 _COARSE = np.linspace(np.log(1e-4), np.log(1e2), 41)
-_GOLDEN = (5**0.5 - 1) / 2  # the golden section, which keeps one of two inner points
 _FINE = 1e-3  # chosen; of log T, where the search ends: 0.1 % of T
 
 
@@ -58,24 +59,30 @@ class Router:
     power: float = 0.5
     switch: float = 0.01
     languages: tuple[str, ...] = ()  # that each centre stands for; none: topics, older files
+    fallback: bool = False  # whether the base is there for text of none, as the last of k
     _doubled: np.ndarray = field(init=False, repr=False)  # [d, c]
     _reach: np.ndarray = field(init=False, repr=False)  # [c]
     owned: np.ndarray = field(init=False, repr=False)  # [c, k], 1 where it is the expert's
-    filter: LanguageFilter = field(init=False, repr=False)  # its states are the centres
+    shares: np.ndarray = field(init=False, repr=False)  # [c + 1, k], of each state of the filter
+    filter: LanguageFilter = field(init=False, repr=False)  # its states: the centres, and none
 
     def __post_init__(self) -> None:
         centres = self.centres.astype(np.float64)
         object.__setattr__(self, "_doubled", np.ascontiguousarray(2.0 * centres.T))
         object.__setattr__(self, "_reach", 1.0 + np.vecdot(centres, centres))
         object.__setattr__(self, "owned", np.eye(self.k)[self.owners])
-        prior = (self.prior / np.maximum(self.owned.sum(0), 1))[self.owners]
-        states = LanguageFilter(self.logs, prior, self.power, self.switch)
+        unknown = np.eye(self.k)[-1] if self.fallback else np.full(self.k, 1 / self.k)
+        object.__setattr__(self, "shares", np.vstack([self.owned, unknown]))
+        prior = self.prior[self.owners] / np.bincount(self.owners)[self.owners]
+        prior = np.append((1 - UNKNOWN) * prior, UNKNOWN)
+        logs = np.hstack([self.logs, unknown_logs(self.common)])
+        states = LanguageFilter(logs, prior, self.power, self.switch)
         object.__setattr__(self, "filter", states)
 
     @property
     def k(self) -> int:
-        """The number of experts."""
-        return len(self.prior)
+        """The number of experts, with the base where it is one."""
+        return len(self.prior) + self.fallback
 
     def sum(self, tokens: np.ndarray) -> np.ndarray:
         """A text so far, as the router sees it: the sum [d] of the vectors of its tokens.
@@ -90,10 +97,13 @@ class Router:
         return self._weigh(self.distances(sums))
 
     def language(self, belief: np.ndarray) -> str | None:
-        """The language that a text is in by now, by the filter's belief [c]; None if unknown."""
-        if not self.languages or belief.max() < _SURE:
-            return None
-        return self.languages[int(belief.argmax())] or None
+        """The language that a text is in by now, by the filter's belief [2, c + 1].
+
+        "unknown" where it is none that an expert learned; None while that is not decided.
+        """
+        believed = belief.sum(0)
+        names = (*(self.languages or ("",) * len(self.owners)), "unknown")
+        return (names[int(believed.argmax())] or None) if believed.max() >= _SURE else None
 
     def distances(self, sums: np.ndarray) -> np.ndarray:
         """Squared distances [..., c] from the centres; NaN where a text says nothing."""
@@ -104,7 +114,7 @@ class Router:
     def _weigh(self, distances: np.ndarray) -> np.ndarray:
         weights = distance_weights(distances, self.temperature) @ self.owned
         if not np.minimum.reduce(weights, axis=None, initial=1.0) >= 0:
-            weights[np.isnan(weights[..., 0])] = self.prior
+            weights[np.isnan(weights[..., 0])] = np.append(self.prior, [0.0] * self.fallback)
         return weights
 
     def document_distances(self, tokens: np.ndarray) -> np.ndarray:
@@ -168,7 +178,9 @@ def fit_to_text(
 
     log_probs: of each document, the log-probability [T, k] of its tokens by every expert.
     """
-    states = fit_filter(router.filter, router.owned, documents, log_probs)
+    from scipy.optimize import minimize_scalar
+
+    states = fit_filter(router.filter, router.shares, documents, log_probs)
     router = replace(router, power=states.power, switch=states.switch)
     distances = np.concatenate([router.document_distances(tokens) for tokens in documents])
     known = ~np.isnan(distances[:, 0])
@@ -181,19 +193,9 @@ def fit_to_text(
         return -float(np.log(np.maximum((weights * likely).sum(axis=1), 1e-300)).sum())
 
     at = min(range(len(_COARSE)), key=lambda place: cost(_COARSE[place]))
-    low, high = float(_COARSE[max(at - 1, 0)]), float(_COARSE[min(at + 1, len(_COARSE) - 1)])
-    left, right = high - _GOLDEN * (high - low), low + _GOLDEN * (high - low)
-    of_left, of_right = cost(left), cost(right)
-    while high - low > _FINE:  # golden-section search: the cost has one valley
-        if of_left < of_right:
-            high, right, of_right = right, left, of_left
-            left = high - _GOLDEN * (high - low)
-            of_left = cost(left)
-        else:
-            low, left, of_left = left, right, of_right
-            right = low + _GOLDEN * (high - low)
-            of_right = cost(right)
-    return replace(router, temperature=float(np.exp((low + high) / 2)))
+    bounds = (_COARSE[max(at - 1, 0)], _COARSE[min(at + 1, len(_COARSE) - 1)])
+    best = minimize_scalar(cost, bounds=bounds, method="bounded", options={"xatol": _FINE})
+    return replace(router, temperature=float(np.exp(best.x)))
 
 
 def save_router(router: Router, path: Path) -> None:

@@ -15,6 +15,8 @@ from tongues.core.errors import UserError
 from tongues.core.registry import Registry
 from tongues.experts.ensemble.router import Router
 
+_SURE = 0.9  # chosen; the weight of an expert from which `filter:m` runs it alone
+
 # Routings that are gone, and what to use instead; older evaluations still name them.
 GONE = {
     "text": "`filter:1`",
@@ -128,19 +130,16 @@ def check_experts(routing: Routing, k: int, where: str = "routing") -> None:
 
 def default_routing(k: int) -> Routing:
     """The routing of an ensemble where none is named."""
-    return ONE_MODEL if k == 1 else parse_routing("filter:1")
+    return ONE_MODEL if k == 1 else parse_routing("filter:2")
 
 
-def sparse(weights: np.ndarray, m: int | None) -> np.ndarray:
-    """The m largest of each row's weights, brought to 1; the others 0."""
-    if m is None or m >= weights.shape[-1]:
+def sparse(weights: np.ndarray, m: int | np.ndarray | None) -> np.ndarray:
+    """The m largest of each row's weights, brought to 1; the others 0. m: may differ by row."""
+    if m is None:
         return weights
-    rows = weights.reshape(-1, weights.shape[-1])
-    dropped = np.argsort(-rows, axis=1, kind="stable")[:, m:]
-    kept = rows.copy()
-    kept[np.arange(len(rows))[:, None], dropped] = 0.0
-    kept /= np.add.reduce(kept, axis=1, keepdims=True)
-    return kept.reshape(weights.shape)
+    order = np.argsort(-weights, axis=-1, kind="stable")
+    kept = np.where(np.argsort(order, axis=-1) < m, weights, 0.0)
+    return kept / np.add.reduce(kept, axis=-1, keepdims=True)
 
 
 class _OneForAText(Routing):
@@ -184,18 +183,18 @@ class _Filter(Routing):
     name = "filter"
     summary = (
         "all experts, weighted at every token by the languages that it may be in after the text so "
-        "far; of `filter:m` only the m heaviest run"
+        "far; of `filter:m` the m heaviest run, or one where that has nine tenths"
     )
     counted = True
 
     @property
     def title(self) -> str:
         few = {None: "all, by language so far", 1: "expert of the language so far"}
-        return few.get(self.m, f"{self.m} experts, by language so far")
+        return few.get(self.m, f"up to {self.m} experts, by language so far")
 
     def weights(self, tokens: np.ndarray, about: RoutingContext) -> np.ndarray:
         router = about.known_router
-        return sparse(router.filter.beliefs(tokens) @ router.owned, self.m)
+        return self._few(router.filter.beliefs(tokens) @ router.shares)
 
     def guide(self, prompt: np.ndarray, about: RoutingContext) -> Guide:
         router = about.known_router
@@ -204,10 +203,15 @@ class _Filter(Routing):
         def push(token: int) -> None:
             belief[0] = router.filter.follow(belief[0], token)
 
-        return Guide(lambda: sparse(belief[0] @ router.owned, self.m), push)
+        return Guide(lambda: self._few(belief[0].sum(0) @ router.shares), push)
+
+    def _few(self, weights: np.ndarray) -> np.ndarray:
+        """The m heaviest, or one that is sure: a second would run for nothing."""
+        sure = weights.max(-1, keepdims=True) >= _SURE
+        return sparse(weights, self.m and np.where(sure, 1, self.m))
 
     def variants(self, k: int) -> Sequence[Routing]:
-        return [replace(self, m=1), self]
+        return [replace(self, m=2), self]
 
 
 class _Tfidf(Routing):

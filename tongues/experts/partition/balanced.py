@@ -3,8 +3,8 @@
 One price a cluster is enough: a point takes the cluster of least cost and price, and a cluster with
 too much demand grows dearer. The right prices are where a concave function with a kink at every
 point is greatest. It is smoothed, each point taking all clusters by softened shares, climbed by
-Newton's steps, and the softness is taken away by and by. (Setting one price after the other stalls
-where clusters are in a row.) The prices also give balanced clusters to points that come later.
+L-BFGS, and the softness is taken away by and by. (Setting one price after the other stalls where
+clusters are in a row.) The prices also give balanced clusters to points that come later.
 """
 
 from dataclasses import dataclass
@@ -13,18 +13,12 @@ import numpy as np
 
 from tongues.core.randomness import derive_seed
 
-# Prices. All chosen: rough prices are of some points, so that millions of documents take minutes;
-# what clusters weigh unevenly at the end is below _EVEN.
-_ENOUGH = 16_384  # points to find rough prices from,
-_EVERY = 8  # or every eighth if that is more
+# Prices. All chosen: what clusters weigh unevenly at the end is below a thousandth of the weight.
+_ENOUGH = 16_384  # points to find rough prices from, as centres still move
 _LEVELS = 6  # of softness
 _SHARPER = 8  # times from one to the next
 _WARM = 3  # the level to begin at when the prices are nearly right
-_POOR = 5e-3  # the share of the weight left uneven that is worth another climb from the foot
-_EVEN = 5e-4  # the same when a level is done
-_STEPS = 8  # at each level, at most
-_CUTS = 8  # of a step too long, to a quarter each
-_CACHED = 8192  # points that stay in the processor's cache
+_STEPS = 50  # at each level, at most
 
 # K-means. Chosen, too: the starts are as many as the work allows, and more find a lower cost.
 _FEW = 8192  # points among which the centres are found first
@@ -39,87 +33,35 @@ def even_prices(
     """Prices [k] at which the points that take each cluster (`least`) weigh a k-th of all.
 
     costs: (k, n), what each point costs in each cluster; no assignment to clusters of such weights
-    costs less. weights: [n]. prices: where to start, such as those of a similar assignment. Points
-    of equal costs stay together.
+    costs less. weights: [n]. prices: that are nearly right, such as those of a similar assignment.
+    Points of equal costs stay together.
     """
-    rough = _even_prices(costs, weights, prices, rough=True)
-    return _even_prices(costs, weights, rough, rough=False)
+    from scipy.optimize import minimize
+
+    shares = (weights / weights.sum()).astype(costs.dtype)
+    spread = float((costs.mean(axis=0) - costs.min(axis=0)).mean()) or 1.0
+    begin, found = (0, np.zeros(len(costs))) if prices is None else (_WARM, prices)
+    for level in range(begin, _LEVELS):
+        given, options = (costs, shares, spread / _SHARPER**level), {"maxiter": _STEPS}
+        found = minimize(_softened, found, given, "L-BFGS-B", jac=True, options=options).x
+    return found - found.mean()
+
+
+def _softened(
+    prices: np.ndarray, costs: np.ndarray, shares: np.ndarray, softness: float
+) -> tuple[float, np.ndarray]:
+    """What is least at the prices, and its slope: how far each cluster is from an even weight."""
+    raised = costs + prices[:, None].astype(costs.dtype)
+    lowest = raised.min(axis=0)
+    taken = np.exp((lowest - raised) / softness)
+    total = taken.sum(axis=0)
+    value = float(prices.mean()) - float(shares @ (lowest - softness * np.log(total)))
+    return value, 1 / len(prices) - ((taken / total) @ shares).astype(np.float64)
 
 
 def least(columns: np.ndarray, prices: np.ndarray) -> np.ndarray:
     """The cluster of least cost and price for each point; `columns` are the costs as (k, n)."""
-    labels = np.zeros(columns.shape[1], np.int64)
-    best = columns[0] + prices[0]
-    for number in range(1, len(columns)):
-        cost = columns[number] + prices[number]
-        labels[cost < best] = number
-        np.minimum(best, cost, out=best)
-    return labels
-
-
-def _even_prices(
-    columns: np.ndarray, weights: np.ndarray, start: np.ndarray | None, *, rough: bool
-) -> np.ndarray:
-    """Prices at which nearly a k-th of the weight takes each cluster; rough: of some points.
-
-    start: prices that are nearly right, if such are known.
-    """
-    step = min(max(columns.shape[1] // _ENOUGH, 1), _EVERY) if rough else 1
-    columns = np.ascontiguousarray(columns[:, ::step])
-    shares = (weights[::step] / weights[::step].sum()).astype(columns.dtype)
-    spread = float((columns.mean(axis=0) - columns.min(axis=0)).mean()) or 1.0
-    if start is not None:
-        prices, uneven = _climb(columns, shares, start, spread, _WARM)
-        if uneven < _POOR:
-            return prices
-    return _climb(columns, shares, np.zeros(len(columns)), spread, 0)[0]
-
-
-def _climb(
-    columns: np.ndarray, shares: np.ndarray, prices: np.ndarray, spread: float, begin: int
-) -> tuple[np.ndarray, float]:
-    k, slope = len(columns), np.zeros(len(columns))
-    for level in range(begin, _LEVELS):
-        softness = spread / _SHARPER**level
-        value, slope, bend = _softened(columns, shares, prices, softness)
-        for _ in range(_STEPS):
-            if np.abs(slope).sum() / 2 < _EVEN:
-                break
-            ridge = 1e-7 * np.trace(bend) / k + 1e-12
-            step = np.linalg.solve(bend + ridge * np.eye(k), slope)
-            step *= min(1.0, spread / np.abs(step).max())
-            for _ in range(_CUTS):
-                new = _softened(columns, shares, prices + step, softness)
-                if new[0] >= value:
-                    break
-                step /= 4
-            else:
-                break
-            prices = prices + step
-            value, slope, bend = new
-    return prices - prices.mean(), float(np.abs(slope).sum()) / 2
-
-
-def _softened(
-    columns: np.ndarray, shares: np.ndarray, prices: np.ndarray, softness: float
-) -> tuple[float, np.ndarray, np.ndarray]:
-    k, n = columns.shape
-    value, sizes, both = -float(prices.mean()), np.zeros(k), np.zeros((k, k))
-    raised = prices[:, None].astype(columns.dtype)
-    for begin in range(0, n, _CACHED):
-        cost = columns[:, begin : begin + _CACHED] + raised
-        share = shares[begin : begin + _CACHED]
-        lowest = cost.min(axis=0)
-        np.subtract(lowest, cost, out=cost)
-        cost /= softness
-        taken = np.exp(cost, out=cost)
-        total = taken.sum(axis=0)
-        value += float(share @ (lowest - softness * np.log(total)))
-        taken /= total
-        weighted = taken * share
-        sizes += weighted.sum(axis=1)
-        both += weighted @ taken.T
-    return value, sizes - 1 / k, (np.diag(sizes) - both) / softness
+    return (columns + prices[:, None]).argmin(axis=0)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -171,8 +113,8 @@ def _settle(
     """
     before, clusters = np.inf, np.arange(len(centres))[:, None]
     while True:
-        costs = squared_distances(points, centres)
-        prices = _even_prices(costs, weights, prices, rough=True)
+        costs, step = squared_distances(points, centres), max(len(points) // _ENOUGH, 1)
+        prices = even_prices(costs[:, ::step], weights[::step], prices)
         labels = least(costs, prices)
         total = float(weights @ costs[labels, np.arange(len(labels))].astype(np.float64))
         if total >= before * (1 - _SETTLED):

@@ -68,38 +68,16 @@ def named(languages: Sequence[str], matrix: np.ndarray) -> Distances:
     return {lang: dict(zip(languages, row, strict=True)) for lang, row in rows}
 
 
-def cosine_distances(
-    languages: Sequence[str], features: np.ndarray
-) -> tuple[Distances, tuple[str, ...]]:
-    """Distances 1 - cosine between rows of features, NaN where one is not known, and notes.
+def cosine_distances(languages: Sequence[str], features: np.ndarray) -> Distances:
+    """Distances 1 - cosine between rows of features, NaN where one is not known.
 
     A product is of features known of both languages; a norm is of all known of one.
-    Languages without a known feature are at distance 1 from all; a note names them.
     """
-    known = ~np.isnan(features)
-    filled = np.where(known, features, 0.0)
+    filled = np.nan_to_num(features)
     norms = np.sqrt((filled * filled).sum(axis=1))
     scale = np.divide(1.0, norms, out=np.zeros_like(norms), where=norms > 0)
     cosine = (filled * scale[:, None]) @ (filled * scale[:, None]).T
-    distances = named(languages, np.clip(1 - cosine, 0.0, 2.0))
-    counts = dict(zip(languages, known.sum(axis=1).tolist(), strict=True))
-    width, notes = features.shape[1], []
-    if unknown := ", ".join(f"`{lang}`" for lang in languages if not counts[lang]):
-        notes.append(WORDS["none_known"].format(languages=unknown))
-    notes += [
-        WORDS["few_known"].format(language=lang, count=count, width=width)
-        for lang, count in counts.items()
-        if 0 < count < width / 2
-    ]
-    both = known.astype(np.int32) @ known.T
-    apart = [
-        f"`{languages[i]}` and `{languages[j]}`"
-        for i, j in np.argwhere(np.triu(both == 0, 1)).tolist()
-        if counts[languages[i]] and counts[languages[j]]
-    ]
-    if apart:
-        notes.append(WORDS["none_shared"].format(pairs="; ".join(apart)))
-    return distances, tuple(notes)
+    return named(languages, np.clip(1 - cosine, 0.0, 2.0))
 
 
 def by_typology(languages: Sequence[str], k: int) -> Partition:
@@ -111,18 +89,23 @@ def by_typology(languages: Sequence[str], k: int) -> Partition:
 def typology_distances(languages: Sequence[str]) -> tuple[Distances, tuple[str, ...]]:
     """Distances between languages by their features, and what a reader should know of them.
 
-    languages: tags such as `sw` or `zh-Hant`. A language that the data does not have is refused;
-    one of which few or no features are known stays, and a note says so.
-    They are 1 - cosine of the averaged syntax features, under macro-language codes.
+    languages: tags such as `sw` or `zh-Hant`. A language that the data does not have is refused.
+    They are 1 - cosine of the averaged syntax features, under macro-language codes. Where fewer
+    than half are known of a language, lang2vec's predictions fill its gaps, and a note says so.
     """
-    codes, features = _syntax_features(lang2vec_folder())
+    codes, features, predicted = _syntax_features(lang2vec_folder())
     rows = [_row(lang, codes, features) for lang in languages]
-    distances, notes = cosine_distances(languages, features[rows])
-    known = (~np.isnan(features[rows])).sum(axis=1)
+    own, guessed = features[rows], predicted[rows]
+    known, width = (~np.isnan(own)).sum(axis=1), features.shape[1]
+    few = (known < width / 2)[:, None] & np.isnan(own)
+    distances = cosine_distances(languages, np.where(few, guessed, own))
     data = f"lang2vec {version('lang2vec')}, its features `{_SYNTAX}…`"
-    about = WORDS["typology"].format(
-        data=data, least=known.min(), most=known.max(), width=features.shape[1]
-    )
+    about = WORDS["typology"].format(data=data, least=known.min(), most=known.max(), width=width)
+    notes = [
+        WORDS["few_known"].format(language=lang, count=count, width=width)
+        for lang, count in zip(languages, known.tolist(), strict=True)
+        if count < width / 2
+    ]
     return distances, (about, *notes)
 
 
@@ -146,12 +129,17 @@ def _row(lang: str, codes: dict[str, int], features: np.ndarray) -> int:
 
 
 @cache
-def _syntax_features(folder: Path) -> tuple[dict[str, int], np.ndarray]:
-    """Rows by ISO code, and the features in lang2vec's data: 0 to 1, NaN where unknown."""
-    with np.load(folder / "feature_averages.npz") as data:
-        values = data["data"][:, np.char.startswith(data["feats"], _SYNTAX), 0]
-        rows = {code: row for row, code in enumerate(data["langs"].tolist())}
-    return rows, np.where(values < 0, np.nan, values)
+def _syntax_features(folder: Path) -> tuple[dict[str, int], np.ndarray, np.ndarray]:
+    """Rows by ISO code; features from 0 to 1, NaN where unknown; and what lang2vec predicts."""
+
+    def read(file: str) -> tuple[list[str], np.ndarray]:
+        with np.load(folder / file) as data:
+            values = data["data"][:, np.char.startswith(data["feats"], _SYNTAX), 0]
+            return data["langs"].tolist(), np.where(values < 0, np.nan, values)
+
+    langs, values = read("feature_averages.npz")
+    _, predicted = read("feature_predictions.npz")
+    return {code: row for row, code in enumerate(langs)}, values, predicted
 
 
 @cache

@@ -162,8 +162,7 @@ def experts_page(evaluation: Evaluation, name: str) -> b.Page:
         inside: list[b.Block] = [WORDS["about"][title], table]
         if title == _SETTINGS:
             inside.append(b.Details("Routings", [routing_table(experts.settings)]))
-        blocks.append(b.Section(f"table-{title.split()[0].lower()}", title, inside))
-        blocks += map(figures.get, _FIGURES.get(title, ()))
+        blocks.append(b.Details(title, [*inside, *map(figures.get, _FIGURES.get(title, ()))]))
     tokens = show_count(fmean(of.tokens for of in experts.base.losses.values()))
     scored = WORDS["scored"].format(base=experts.scores.base, tokens=tokens)
     blocks.append(b.Paragraph(scored, "notes"))

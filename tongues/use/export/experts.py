@@ -25,6 +25,7 @@ from tongues.experts.ensemble.lineage import (
     read_lineage,
     router_file,
     verify,
+    without_gone,
     write_lineage,
 )
 from tongues.experts.ensemble.router import load_router
@@ -70,16 +71,15 @@ def export_ensemble(folder: Path, workspace: Path, out: Path, *, evaluated: Eval
     folder on, so that the whole may be moved. A UserError where anything is not as it was made.
     """
     with new_folder(out) as aside:
-        name, lineage = _name(folder, workspace), read_lineage(folder)
+        name, lineage = _name(folder, workspace), without_gone(read_lineage(folder), workspace)
         verify(lineage, folder, workspace)
-        short = [name.rpartition("/")[2] for name in lineage.names]
+        short = [expert.name.rpartition("/")[2] for expert in lineage.members]
         twice = max(Counter(map(str.casefold, short)).values()) > 1
-        folders = [file_name(name) for name in (lineage.names if twice else short)]
-        for expert, own in zip(lineage.experts, folders, strict=True):
+        folders = [*map(file_name, (one.name for one in lineage.members) if twice else short)]
+        for expert, own in zip(lineage.members, folders, strict=True):
             place, copied = expert_folder(expert, workspace), aside / own
             copied.mkdir()
-            run = _run_of(expert, place)
-            if run:
+            if run := _run_of(expert, place):
                 copy_model(run, workspace, copied)
                 _add_scores(copied, evaluated(run))
                 continue
@@ -90,13 +90,13 @@ def export_ensemble(folder: Path, workspace: Path, out: Path, *, evaluated: Eval
         shutil.copyfile(folder / lineage.router.file, aside / ROUTER)
         router = load_router(aside / ROUTER)
         moved = list[Expert]()
-        for expert, own in zip(lineage.experts, folders, strict=True):
+        for expert, own in zip(lineage.members, folders, strict=True):
             whole = {name: mark for name, mark in expert.sha256.items() if name != ADAPTER}
             moved.append(replace(expert, folder=f"./{own}", run=None, sha256=whole))
-        write_lineage(
-            replace(lineage, experts=tuple(moved), router=router_file(aside / ROUTER)), aside
-        )
-        write_ensemble_card(aside, name, lineage, folders, router, workspace)
+        k, of = len(lineage.experts), router_file(aside / ROUTER)
+        parts = {"experts": tuple(moved[:k]), "fallback": next(iter(moved[k:]), None)}
+        write_lineage(replace(lineage, **parts, router=of), aside)
+        write_ensemble_card(aside, name, lineage, folders[:k], router, workspace)
         _add_scores(aside, evaluated(folder))
 
 

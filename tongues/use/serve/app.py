@@ -100,7 +100,7 @@ def describe_model(
         "kind": model.kind,
         "experts": [
             {"name": expert.name, "languages": sorted(expert.languages or alone)}
-            for expert in ensemble.lineage.experts
+            for expert in ensemble.lineage.members
         ],
         "languages": sorted(ensemble.lineage.languages or alone),
         "routing": str(model.routing),

@@ -104,7 +104,7 @@ class Body(Object):
     """The same seed generates the same text; random if left out."""
     user: Ignored | None = None
     routing: Annotated[str, Field(max_length=100)] | None = None
-    """Of an ensemble: which experts write, such as `filter:1` or `tfidf:2`."""
+    """Of an ensemble: which experts write, such as `filter:2` or `tfidf:2`."""
     language: Annotated[str, Field(max_length=100)] | None = None
     """Of the text, for the routing `language`."""
     weights: bool | None = None
