@@ -97,6 +97,9 @@ def test_several_languages_are_planned_together() -> None:
     option = plan.decision.option
     assert set(option.losses) == set(option.vocabularies) == {"sw", "rn", "zu"}
     assert any(line.startswith("by language: sw ") for line in plan.sentences())
+    assert any("one dense model; experts lost" in line for line in plan.sentences())
+    alone = tongues.plan(bases=["Qwen/Qwen3-4B-Base"], language="sw", budget="1B tokens")
+    assert not any("experts" in line for line in alone.sentences())
 
 
 def test_a_base_that_is_too_large_for_any_method_is_left_out_with_the_reason() -> None:
