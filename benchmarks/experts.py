@@ -6,9 +6,9 @@ TEXT: a folder of `<source>/<lang>.jsonl.gz`, a document a line; synthetic langu
 A base is trained on eight languages. From it two dense models (the same batch, and four times the
 batch, so the steps of each of four experts), pairs by typology, pairs by gradient similarity,
 topics and monolingual experts are trained, each partition on the same tokens in all. Then two
-languages that nobody has seen are added to the typological experts, each branched from its donor's,
-and, for the same tokens, both at once to the dense model. The tables are those of `tongues experts
-measure`, and are written next to this script. Run it again to resume.
+languages that nobody has seen are added to the typological experts, each branched from its donor's.
+The tables are those of `tongues experts measure`, and are written next to this script. Run it again
+to resume. What the dense model makes of added languages: `twin.py`.
 """
 
 import argparse
@@ -125,20 +125,19 @@ experts:
 """
 
 
-def added_recipe(world: World, name: str, ensemble: str, workspace: Path, workers: int) -> str:
-    """Two languages more, with an expert each, or both at once in the dense model."""
+def added_recipe(world: World, workspace: Path, workers: int) -> str:
+    """Two languages more, with an expert each."""
     donors = ", ".join(f"{lang}: {donor}" for lang, donor in world.donors.items())
-    together = "  shared_expert: true\n" if ensemble.startswith("family/dense") else ""
     return f"""\
-name: {name}
+name: added
 {world.text(added=True)}tokens: {{base: {workspace}/tokens/family/tokenizer.json,
   held_out: 20k tokens}}
 train: {{budget: {world.added} tokens, learning_rate: 3.0e-3, {USUAL}}}
 experts:
-  add_to: {ensemble}
+  add_to: family/typology-4-s1
   add: {{{donors}}}
   workers: {workers}
-{together}"""
+"""
 
 
 def tongues(*arguments: str) -> None:
@@ -221,16 +220,14 @@ def main(world: World, workspace: Path, workers: int) -> None:
     tongues("experts", "partition", partitions, *where)
     tongues("experts", "train", partitions, *where)
     tongues("experts", "measure", partitions, *where)
-    for name, ensemble in (("added", "family/typology-4-s1"), ("adapted", "family/dense-s1")):
-        recipe = added_recipe(world, name, ensemble, workspace, workers)
-        added = written(f"{name}.yaml", recipe)
-        tongues("prepare", added, *where)
-        tongues("experts", "train", added, *where)
-        tongues("experts", "measure", added, *where)
+    added = written("added.yaml", added_recipe(world, workspace, workers))
+    tongues("prepare", added, *where)
+    tongues("experts", "train", added, *where)
+    tongues("experts", "measure", added, *where)
     minutes = (time.monotonic() - started) / 60
     found = {
         name: MeasuredExperts.of(read_evaluation(workspace / "evaluations" / f"{name}-experts"))
-        for name in ("family", "added", "adapted")
+        for name in ("family", "added")
     }
     partitions = found["family"].scores.partitions
     lines = [
@@ -248,9 +245,6 @@ def main(world: World, workspace: Path, workers: int) -> None:
         f"two unseen languages, {' and '.join(world.new)}: before, and after {world.added} tokens "
         "on them and their donors",
         table_of_languages(found["added"], ("", "language", "filter:1", "tfidf")),
-        "",
-        "the dense model before and after the same tokens (dense LAPT)",
-        table_of_languages(found["adapted"], ("",)),
     ]
     print("\n".join(lines))
     Path(__file__).with_name(world.kept).write_text("\n".join(lines) + "\n")
