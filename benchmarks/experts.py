@@ -12,16 +12,14 @@ to resume. What the dense model makes of added languages: `twin.py`.
 """
 
 import argparse
-import subprocess
-import sys
 import tempfile
-import time
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import date
 from pathlib import Path
 
-from tongues.core.pages import text_table
+import tongues
+from tongues.core.frames import text_table
 from tongues.core.pages.numbers import fixed, number
 from tongues.evaluate.evaluation import read_evaluation
 from tongues.evaluate.settings import MeasuredExperts
@@ -140,13 +138,6 @@ experts:
 """
 
 
-def tongues(*arguments: str) -> None:
-    """Run a verb; what it says goes to standard error."""
-    done = subprocess.run([sys.executable, "-m", "tongues", *arguments], stdout=sys.stderr)
-    if done.returncode:
-        raise SystemExit(f"{' '.join(arguments)} ended with exit code {done.returncode}")
-
-
 def table_of_settings(found: MeasuredExperts) -> str:
     """Mean over the languages of each partition and routing, in nats per token."""
     rows = []
@@ -206,35 +197,24 @@ def forgetting(found: MeasuredExperts) -> list[str]:
 
 def main(world: World, workspace: Path, workers: int) -> None:
     """Train and measure all of it; keep the outcome."""
-    started = time.monotonic()
-    where = ("--workspace", str(workspace))
-
-    def written(name: str, recipe: str) -> str:
-        (workspace / name).write_text(recipe)
-        return str(workspace / name)
-
-    base = written("base.yaml", base_recipe(world))
-    partitions = written("experts.yaml", partition_recipe(world, workers))
-    tongues("prepare", base, *where)
-    tongues("train", base, *where)
-    tongues("experts", "partition", partitions, *where)
-    tongues("experts", "train", partitions, *where)
-    tongues("experts", "measure", partitions, *where)
-    added = written("added.yaml", added_recipe(world, workspace, workers))
-    tongues("prepare", added, *where)
-    tongues("experts", "train", added, *where)
-    tongues("experts", "measure", added, *where)
-    minutes = (time.monotonic() - started) / 60
+    base, partitions, added = (workspace / f"{name}.yaml" for name in ("base", "family", "added"))
+    base.write_text(base_recipe(world))
+    partitions.write_text(partition_recipe(world, workers))
+    added.write_text(added_recipe(world, workspace, workers))
+    tongues.prepare(base, workspace=workspace)
+    tongues.train(base, workspace=workspace)
+    for recipe in (partitions, added):
+        tongues.prepare(recipe, workspace=workspace)
+        tongues.experts.train(recipe, workspace=workspace)
+        tongues.experts.measure(recipe, workspace=workspace)
     found = {
         name: MeasuredExperts.of(read_evaluation(workspace / "evaluations" / f"{name}-experts"))
         for name in ("family", "added")
     }
-    partitions = found["family"].scores.partitions
     lines = [
         f"{date.today()}  base of {world.shape} on eight languages, {world.base} tokens; every "
-        f"partition {world.partition} tokens in all, one seed; {minutes:.0f} minutes for all of "
-        "this sitting",
-        *(f"{label}: {clusters(partition)}" for label, partition in partitions.items()),
+        f"partition {world.partition} tokens in all, one seed",
+        *(f"{label}: {clusters(of)}" for label, of in found["family"].scores.partitions.items()),
         "",
         table_of_settings(found["family"]),
         "",

@@ -33,7 +33,6 @@ from tongues.evaluate.losses import DocumentLosses
 from tongues.evaluate.texts import routed_losses
 from tongues.experts.ensemble.model import open_model
 from tongues.experts.heldout import unseen_documents
-from tongues.text import Document
 from tongues.text.tokens import open_tokens
 
 TEXT = (Path(__file__).parents[1] / "../shared/data/text").resolve()
@@ -96,13 +95,6 @@ def train(workspace: Path, name: str, cluster: Sequence[str], seed: int) -> str:
     return own
 
 
-def texts_of(workspace: Path) -> dict[str, list[Document]]:
-    """Held-out documents of each language."""
-    tokens = open_tokens(workspace / "tokens/twin")
-    unseen = unseen_documents(tokens, [], workspace)
-    return held_out_documents(tokens, unseen, (*KNOWN, *DONORS), tokens=SCORED)
-
-
 def scored(workspace: Path, name: str, seed: int) -> Losses:
     """Losses of a model, of each language by the run that read it; kept in a file.
 
@@ -115,9 +107,10 @@ def scored(workspace: Path, name: str, seed: int) -> Losses:
         for cluster in clusters:
             model = open_model(train(workspace, name, cluster, seed), workspace)
             more = [*DONORS] if name == "base" else KNOWN if len(clusters) == 1 else []
-            texts = texts_of(workspace)
-            for lang in dict.fromkeys((*cluster, *more)):
-                losses[lang] = routed_losses([model], texts[lang])[0]
+            tokens = open_tokens(workspace / "tokens/twin")
+            unseen, asked = unseen_documents(tokens, [], workspace), {*cluster, *more}
+            texts = held_out_documents(tokens, unseen, sorted(asked), tokens=SCORED)
+            losses |= {lang: routed_losses([model], of)[0] for lang, of in texts.items()}
         kept.parent.mkdir(exist_ok=True)
         kept.write_bytes(pickle.dumps(losses))
     return pickle.loads(kept.read_bytes())
@@ -163,10 +156,9 @@ def report(found: Found) -> str:
     for name, of in means.items():
         row = {"nats per token": name, "seeds": f"{len(found[name])}"}
         row |= {x: f"{of[x].loss:.3f}" if x in of else "" for x in (*KNOWN, *DONORS)}
-        for group in (KNOWN, [*DONORS]):
-            whole = all(lang in of for lang in group)
-            mean = np.mean([of[lang].loss for lang in group]) if whole else 0.0
-            row["known" if group is KNOWN else "added"] = f"{mean:.3f}" if whole else ""
+        for group in ("known", "added"):
+            losses = [of[lang].loss for lang in GROUPS[group] if lang in of]
+            row[group] = f"{np.mean(losses):.3f}" if len(losses) == len(GROUPS[group]) else ""
         table.append(row)
     documents = ", ".join(f"{x} {len(of.nats)}" for x, of in means["base"].items())
     counts = "; ".join(f"{name} {count:,}" for name, count in DESIGN["parameters"].items())
