@@ -50,7 +50,7 @@ text:
 tokens: {{vocab_size: 4096, held_out: 24k tokens}}
 {model}train: {{run: {run}, {base}mixture: {{{mixture}}}, budget: {tokens} tokens, seed: {seed},
   batch: {batch} tokens, context: 128 tokens, learning_rate: {rate}, trainable: {trainable},
-  num_evals: 1, eval_tokens: 2k tokens}}
+  num_evals: 1, eval_tokens: 1k tokens, eval_languages: [{first}]}}
 """
 
 Losses = dict[str, DocumentLosses]  # by language
@@ -69,15 +69,21 @@ def shares_of(cluster: Sequence[str], text: str) -> dict[str, float]:
     return shares | {cluster[0]: round(shares[cluster[0]] + rest, 3)}
 
 
+def own_seed(name: str, seed: int) -> int:
+    """Of a model; what all others branch from has one."""
+    return seed if MODELS[name]["from"] in MODELS else SEEDS[0]
+
+
 def run_of(name: str, cluster: Sequence[str], seed: int) -> str:
     """The run of a model that read a cluster."""
-    return f"{name}-{'-'.join(cluster)}-s{seed}".replace(", ", "-").replace(" ", "-")
+    plain = name.replace(", ", "-").replace(" ", "-")
+    return "-".join([plain, *cluster, f"s{own_seed(name, seed)}"])
 
 
 def train(workspace: Path, name: str, cluster: Sequence[str], seed: int) -> str:
     """A run of a model, by name, once it is trained."""
     of, own = MODELS[name], run_of(name, cluster, seed)
-    fresh = str(of["from"]).endswith("M")
+    fresh = of["from"] not in MODELS
     base = ""
     if not fresh:
         before = DESIGN["clusters"][MODELS[of["from"]]["clusters"]]
@@ -88,9 +94,11 @@ def train(workspace: Path, name: str, cluster: Sequence[str], seed: int) -> str:
     named = {"files": "\n".join(f"    {x}: '{TEXT}/*/{x}.jsonl.gz'" for x in (*KNOWN, *DONORS))}
     named |= {"model": f"model: {{shape: {of['from']}}}\n" if fresh else "", "base": base}
     named |= {"mixture": ", ".join(f"{lang}: {share:.3f}%" for lang, share in shares)}
+    named |= {"tokens": tokens, "run": own, "seed": seed, "first": cluster[0]}
     file = workspace / f"{own}.yaml"
-    file.write_text(RECIPE.format(**of | named | {"tokens": tokens, "run": own, "seed": seed}))
-    tongues.prepare(file, workspace=workspace)
+    file.write_text(RECIPE.format(**of | named))
+    if not (workspace / "tokens/twin").is_dir():
+        tongues.prepare(file, workspace=workspace)
     tongues.train(file, workspace=workspace)
     return own
 
@@ -100,6 +108,7 @@ def scored(workspace: Path, name: str, seed: int) -> Losses:
 
     One model is scored on all that it may know, the base also on what is added.
     """
+    seed = own_seed(name, seed)
     kept = workspace / "losses" / f"{name}-s{seed}.pickle"
     if not kept.is_file():
         losses: Losses = {}
@@ -136,14 +145,12 @@ def difference(own: Losses, other: Losses, languages: Sequence[str]) -> str:
 def rows(found: Found) -> Iterator[dict[str, str]]:
     """A comparison each: the mean over its languages, each seed's, every added language's own."""
     for group, name, minus in DESIGN["compared"]:
-        if len(found.get(name, ())) != len(found.get(minus, ())) or name not in found:
+        pairs = list(zip(found.get(name, ()), found.get(minus, ()), strict=False))
+        if not pairs:
             continue
-        own, other = mean_over_seeds(found[name]), mean_over_seeds(found[minus])
-        each = [
-            difference(a, b, GROUPS[group]).split()[0]
-            for a, b in zip(found[name], found[minus], strict=True)
-        ]
-        row = {"languages": group, "compared": name, "minus": minus}
+        each = [difference(a, b, GROUPS[group]).split()[0] for a, b in pairs]
+        own, other = (mean_over_seeds(of) for of in zip(*pairs, strict=True))
+        row = {"nats per token, in pairs": f"{group}: {name} minus {minus}"}
         row |= {"mean": difference(own, other, GROUPS[group]), "seeds": " / ".join(each)}
         languages = DONORS if group == "added" else ()
         yield row | {lang: difference(own, other, [lang]) for lang in languages}
@@ -168,7 +175,7 @@ def report(found: Found) -> str:
         "",
         text_table(table),
         "",
-        "nats per token, in pairs; in brackets 95 % over documents",
+        "In brackets 95 % confidence intervals over documents.",
         text_table(list(rows(found))),
     ]
     return "\n".join(lines) + "\n"
@@ -179,13 +186,10 @@ def main(workspace: Path) -> None:
     torch.set_num_threads(1)
     workspace.mkdir(parents=True, exist_ok=True)
     found: dict[str, list[Losses]] = {}
-    for last, seed in product((False, True), SEEDS):
-        for name in MODELS:
-            if name.startswith(tuple(DESIGN["last"])) == last:
-                found.setdefault(name, []).append(scored(workspace, name, seed))
-        text = report(found)
-        print(text, flush=True)
-        Path(__file__).with_suffix(".txt").write_text(text, encoding="utf-8")
+    for seed, name in product(SEEDS, MODELS):
+        found.setdefault(name, []).append(scored(workspace, name, seed))
+        Path(__file__).with_suffix(".txt").write_text(report(found), encoding="utf-8")
+    print(report(found))
 
 
 if __name__ == "__main__":
