@@ -1,6 +1,6 @@
 """Experts and one dense model on real text: at equal tokens, steps, parameters and memory.
 
-    python benchmarks/twin.py [WORKSPACE]
+    python benchmarks/twin.py WORKSPACE
 
 The twin of Blevins et al. 2024 with models of 1.1M parameters (shape 0.4M, with embeddings), on
 `../shared/data/text`; `twin.yaml` has its design. A base of eight languages is trained further, by
@@ -13,7 +13,6 @@ intervals are over documents in pairs. A workspace is resumed.
 
 import pickle
 import sys
-import tempfile
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from datetime import date
@@ -152,8 +151,8 @@ def rows(found: Found) -> Iterator[dict[str, str]]:
         own, other = (mean_over_seeds(of) for of in zip(*pairs, strict=True))
         row = {"nats per token, in pairs": f"{group}: {name} minus {minus}"}
         row |= {"mean": difference(own, other, GROUPS[group]), "seeds": " / ".join(each)}
-        languages = DONORS if group == "added" else ()
-        yield row | {lang: difference(own, other, [lang]) for lang in languages}
+        added = group == "added"
+        yield row | {x: difference(own, other, [x]) if added else "" for x in DONORS}
 
 
 def report(found: Found) -> str:
@@ -193,8 +192,4 @@ def main(workspace: Path) -> None:
 
 
 if __name__ == "__main__":
-    if len(sys.argv) > 1:
-        main(Path(sys.argv[1]).absolute())
-    else:
-        with tempfile.TemporaryDirectory() as folder:
-            main(Path(folder))
+    main(Path(sys.argv[1]).absolute())
