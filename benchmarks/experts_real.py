@@ -60,9 +60,7 @@ def recipe(text: Path, workspace: Path, name: str, rest: str) -> Path:
     wanted = {
         "name": "added" if added else "family",
         "files": "\n".join(f"    {x}: ['{text.absolute()}/*/{x}.jsonl.gz']" for x in langs),
-        "tokens": f"base: {workspace}/tokens/family/tokenizer.json"
-        if added
-        else "vocab_size: 4096",
+        "tokens": tokens if added else "vocab_size: 4096",
         "mixture": ", ".join(f"{lang}: 12.5%" for lang in LANGUAGES),
         "donors": ", ".join(f"{lang}: {donor}" for lang, donor in DONORS.items()),
         "usual": USUAL,
