@@ -16,7 +16,7 @@ from datetime import date
 from pathlib import Path
 
 import tongues
-from tongues.core.frames import text_table
+from tongues.core.pages import text_table
 from tongues.core.pages.numbers import fixed, number
 from tongues.evaluate.evaluation import read_evaluation
 from tongues.evaluate.settings import MeasuredExperts

@@ -19,7 +19,7 @@ import torch
 from twin import difference
 
 import tongues
-from tongues.core.frames import text_table
+from tongues.core.pages import text_table
 from tongues.evaluate.documents import held_out_documents
 from tongues.evaluate.losses import DocumentLosses
 from tongues.evaluate.texts import routed_losses

@@ -25,7 +25,7 @@ import torch
 import yaml
 
 import tongues
-from tongues.core.frames import text_table
+from tongues.core.pages import text_table
 from tongues.core.significance import paired_mean
 from tongues.evaluate.documents import held_out_documents
 from tongues.evaluate.losses import DocumentLosses
