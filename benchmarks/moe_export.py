@@ -1,11 +1,11 @@
-"""Experts as one mixture of experts, and experts of low rank, on real text of four languages.
+"""Experts as one mixture of experts, on real text of four languages.
 
     python benchmarks/moe_export.py [WORKSPACE]
 
 A base of 0.4M parameters on 600k tokens of `../shared/data/text`, then 240k tokens more: one dense
-model, and three ensembles of an expert for each language that train all weights, the feed-forward
-layers alone, or updates of rank 8. Each ensemble is exported by `--moe`, and the router of that
-trained on 40k tokens, of one of them all weights too. A workspace is resumed.
+model, and two ensembles of an expert for each language that train all weights or the feed-forward
+layers alone. Each ensemble is exported by `--moe`, and the router of that trained on 40k tokens, of
+one of them all weights too. A workspace is resumed.
 """
 
 import sys
@@ -13,18 +13,17 @@ import tempfile
 from collections.abc import Iterator
 from datetime import date
 from pathlib import Path
-from time import process_time
 
 import numpy as np
 import torch
+from twin import difference
 
 import tongues
 from tongues.core.pages import text_table
-from tongues.core.significance import paired_mean
 from tongues.evaluate.documents import held_out_documents
 from tongues.evaluate.losses import DocumentLosses
 from tongues.evaluate.texts import routed_losses
-from tongues.experts.ensemble.model import Model, open_model
+from tongues.experts.ensemble.model import open_model
 from tongues.experts.heldout import unseen_documents
 from tongues.text import Document
 from tongues.text.tokens import open_tokens
@@ -45,7 +44,7 @@ text:
 tokens: {{vocab_size: 2000, held_out: 40k tokens}}
 {model}train: {{{train}, batch: 1024 tokens, context: 64 tokens, num_evals: 1}}
 """
-PARTS = {"all": "all", "ffn": "feed_forward", "lora": "{lora: {rank: 8}, embeddings: false}"}
+PARTS = {"all": "all", "ffn": "feed_forward"}
 RATE, FEW = "learning_rate: 0.003", "eval_tokens: 2k tokens"
 
 
@@ -75,8 +74,7 @@ def models(workspace: Path) -> Iterator[dict[str, str]]:
     tongues.train(base, workspace=workspace)
     named = {"base": "base"}
     for name, part in PARTS.items():
-        rate = "learning_rate: 1.0e-2" if name == "lora" else RATE
-        train = f"base: base, budget: 240k tokens, trainable: {part}, {rate}"
+        train = f"base: base, budget: 240k tokens, trainable: {part}, {RATE}"
         train += "" if name == "all" else f", {FEW}"
         ways = f"[{{by: languages, name: {name}}}" + (", {by: dense}]" if name == "all" else "]")
         experts = recipe(workspace, name, train, experts=f"experts: {{partitions: {ways}}}\n")
@@ -97,41 +95,19 @@ def models(workspace: Path) -> Iterator[dict[str, str]]:
         yield named
 
 
-def cost(model: Model, losses: list[DocumentLosses], seconds: float) -> tuple[str, str]:
-    """Weights that a token is multiplied by, and processor time of scoring a token."""
-    one, tokens = model.ensemble.models[0], sum(int(of.tokens.sum()) for of in losses)
-    used = sum(w.numel() for name, w in one.named_parameters() if "embed" not in name)
-    sparse = sum(w.numel() for name, w in one.named_parameters() if ".experts." in name)
-    if sparse:
-        used -= sparse * (1 - one.config.num_experts_per_tok / one.config.num_local_experts)
-    experts = sum(of.cost.experts_run for of in losses) / tokens
-    return f"{used * experts / 1e6:.2f}M", f"{1e6 * seconds / tokens:.0f}"
-
-
 def score(name: str, given: str, workspace: Path, texts: Texts, losses: Losses) -> dict[str, str]:
     """A row of the table; `losses` of what it is compared with are there, and get its own."""
-    model, began = open_model(given, workspace), process_time()
+    model = open_model(given, workspace)
     own = losses[name] = {lang: routed_losses([model], texts[lang])[0] for lang in LANGUAGES}
-    seconds = process_time() - began
     best = losses[f"{name.partition(':')[0]}: ensemble language"] if ":" in name else own
     top = losses.get(f"{name.partition(':')[0]}: ensemble filter:2", own)
-    changes = []
-    for other in (best, top if "moe" in name else own, losses.get("dense", own)):
-        change = paired_mean(
-            [own[lang].nats for lang in LANGUAGES],
-            [other[lang].nats for lang in LANGUAGES],
-            [own[lang].tokens for lang in LANGUAGES],
-            [own[lang].segments for lang in LANGUAGES],
-        )
-        ends = "" if change.low is None else f" [{change.low:+.3f}, {change.high:+.3f}]"
-        changes.append("" if other is own else f"{change.value:+.3f}{ends}")
-    size, micros = cost(model, list(own.values()), seconds)
+    others = (best, top if "moe" in name else own, losses.get("dense", own))
+    changes = ["" if other is own else difference(own, other, LANGUAGES) for other in others]
     return (
         {"model": name}
         | {lang: f"{own[lang].loss:.3f}" for lang in LANGUAGES}
         | {"mean": f"{np.mean([own[lang].loss for lang in LANGUAGES]):.3f}"}
         | dict(zip(("minus its expert", "minus top 2", "minus dense"), changes, strict=True))
-        | {"weights/token": size, "µs/token": micros}
     )
 
 
@@ -148,7 +124,7 @@ def main(workspace: Path) -> None:
         rows += [score(name, given, workspace, texts, losses) for name, given in new.items()]
         lines = [
             f"{date.today()}  {(__doc__ or '').splitlines()[0]}",
-            "Held-out nats per token, intervals over documents in pairs; µs of one core.",
+            "Held-out nats per token, intervals over documents in pairs.",
             "",
             text_table(rows),
         ]

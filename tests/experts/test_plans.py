@@ -78,6 +78,15 @@ def test_equal_shares_when_asked() -> None:
     assert set(shares.values()) == {0.25}
 
 
+def test_one_expert_for_all_added_languages_reads_them_alike_up_to_four_times() -> None:
+    given, amounts = {"qad": "qaa", "qae": "qab"}, AMOUNTS | {"qad": 1e4, "qae": 9e4}
+    asked = {"add": given, "add_to": "x", "shared_expert": True}
+    for more, small in ({}, 0.1), ({"shares": "by text"}, 0.02):
+        of = recipe(asked | more, base=None)
+        made = plan_added(of, dense(tuple(amounts)), given, MEMBERS, amounts, 1, KNOWN)
+        assert made.runs[0].shares["qad"] == pytest.approx(small)
+
+
 def test_clusters_of_documents_read_their_own_tokens_and_have_another_identity() -> None:
     whole = dense(tuple(AMOUNTS))
     asked = recipe({"partitions": [{"by": "dense"}]})
@@ -160,7 +169,6 @@ def test_even_shares_are_named_by_nothing() -> None:
     ("rule", "message"),
     [
         ("by size", "not a rule; write `even` or `by text`"),
-        ("by law", "a budget by law is gone"),
         ({"by": "even", "max_epoch": 2}, "unknown key `max_epoch`"),
     ],
 )

@@ -237,6 +237,7 @@ def test_experts_branch_from_a_trimmed_base(make_recipe: MakeRecipe, workspace: 
     (changed,) = (workspace / "bases").iterdir()
     assert {run.base for run, _ in expert_runs(rounds, workspace)} == {str(changed)}
     assert any("tokens become" in note for note in rounds[0].notes)
+    assert any("lost to one dense model" in note for note in rounds[0].notes)
     assert transplanted(changed, tokens, workspace, print) == changed  # which has their tokenizer
     (folder,) = train_experts(recipe, workspace, rounds, launcher=open_launcher())
     assert (folder / "ensemble.json").is_file()

@@ -163,10 +163,6 @@ def test_it_starts_the_ranks_of_prepare(tongues: Tongues, workspace: Path) -> No
     assert list(before.rglob("*.bin"))
 
 
-ONE_PARTITION = "experts={{partitions: [{}]}}"
-EXPERTS_ONE = ONE_PARTITION.format("{by: alphabet, k: 2}")
-
-
 @pytest.mark.parametrize("override", cases("refused-extras"))
 def test_settings_are_checked(tongues: Tongues, override: str) -> None:
     done = tongues("check", "small.yaml", "train.base=x", override, fails=True)

@@ -65,9 +65,8 @@ def test_its_json_has_every_number(ukrainian: Plan) -> None:
 def test_bases_of_the_catalogue_are_chosen_where_nobody_names_one() -> None:
     plan = tongues.plan(**UKRAINIAN)
     assert 2 <= len(plan.options) <= 4 and plan.question.chosen
-    assert len({option.base.name.split("/")[0] for option in plan.options if option.base}) == len(
-        plan.options
-    )
+    makers = {option.base.name.split("/")[0] for option in plan.options if option.base}
+    assert len(makers) == len(plan.options)
     assert all(option.loss for option in plan.options)
     small = tongues.plan(language="yo", gpu="rtx4090", budget="72 hours", available_text="300MB")
     assert all((option.method.memory or math.inf) <= 0.9 * 24e9 for option in small.options)
@@ -76,17 +75,10 @@ def test_bases_of_the_catalogue_are_chosen_where_nobody_names_one() -> None:
 
 @pytest.mark.parametrize("limit", [0.01, 0.02, 0.1])
 def test_a_limit_of_forgetting_is_answered_with_a_share_and_a_probability(limit: float) -> None:
-    plan = tongues.plan(
-        bases=["meta-llama/Llama-3.1-8B"], language="yo", budget="10B tokens", max_forgetting=limit
-    )
-    option = plan.decision.option
+    asked: dict[str, Any] = {"bases": ["meta-llama/Llama-3.1-8B"], "language": "yo"}
+    option = tongues.plan(**asked, budget="10B tokens", max_forgetting=limit).decision.option
     assert option.rise and option.kept is not None
-    looser = tongues.plan(
-        bases=["meta-llama/Llama-3.1-8B"],
-        language="yo",
-        budget="10B tokens",
-        max_forgetting=limit * 3,
-    ).decision.option
+    looser = tongues.plan(**asked, budget="10B tokens", max_forgetting=limit * 3).decision.option
     assert looser.replay <= option.replay
 
 
@@ -97,6 +89,9 @@ def test_several_languages_are_planned_together() -> None:
     option = plan.decision.option
     assert set(option.losses) == set(option.vocabularies) == {"sw", "rn", "zu"}
     assert any(line.startswith("by language: sw ") for line in plan.sentences())
+    assert any("one dense model; experts lost" in line for line in plan.sentences())
+    alone = tongues.plan(bases=["Qwen/Qwen3-4B-Base"], language="sw", budget="1B tokens")
+    assert not any("experts" in line for line in alone.sentences())
 
 
 def test_a_base_that_is_too_large_for_any_method_is_left_out_with_the_reason() -> None:

@@ -9,7 +9,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import chain
 from pathlib import Path
-from types import MappingProxyType
 
 from tongues.core.errors import Caution, UserError, nearest
 from tongues.core.files import file_hash
@@ -35,7 +34,7 @@ from tongues.experts.partition.methods import (
 from tongues.experts.partition.partition import Partition
 from tongues.experts.words import WORDS
 from tongues.languages.donors import best_donor
-from tongues.recipe import BaseChoice, Experts, Recipe
+from tongues.recipe import BaseChoice, ExpertBudget, Experts, MixtureRule, Recipe
 from tongues.text.tokens import open_tokens
 from tongues.train import Derived, RunPlan, derive
 from tongues.train.base import base_languages, check_held, find_base
@@ -109,11 +108,8 @@ def plan_rounds(work: Work, *, make: bool) -> list[Round]:
             )
             for seed in experts.seeds
         ]
-    rounds = [replace(each, notes=notes) for each in rounds]
-    return [
-        replace(each, add_to=ensembles[each.seed][0]) if each.seed in ensembles else each
-        for each in rounds
-    ]
+    folders = {seed: folder for seed, (folder, _) in ensembles.items()}
+    return [replace(one, notes=notes, add_to=folders.get(one.seed)) for one in rounds]
 
 
 def _with_batch(recipe: Recipe, times: int) -> Recipe:
@@ -136,7 +132,7 @@ def plan_partition(
     languages: Mapping[str, tuple[str, ...]],
     *,
     folder: str | None = None,
-    members: Members = MappingProxyType({}),
+    members: Members | None = None,
 ) -> Round:
     """The experts of a partition.
 
@@ -156,7 +152,7 @@ def plan_partition(
             raise UserError(what, where="experts.partitions", hint=hint)
         learned = {lang: shares[lang] for lang in own}
         base = _holder(partition.clusters[number], members) if members else recipe.train.base_model
-        cluster = f"{folder}/{number}" if folder else None
+        cluster = folder and f"{folder}/{number}"
         news.append(_New(f"{label}-e{number}", own, learned, base, cluster))
     return _round(recipe, label, partition, news, seed, languages)
 
@@ -239,20 +235,24 @@ def _round(
     languages: Mapping[str, tuple[str, ...]],
 ) -> Round:
     runs: list[RunPlan] = []
-    texts = [sum(new.amounts.values()) for new in news]
-    shares = share_budget(_experts(recipe).budget, recipe.train.budget, texts)
+    experts, texts = _experts(recipe), [sum(new.amounts.values()) for new in news]
+    shares = share_budget(experts.budget, recipe.train.budget, texts)
     for place, new in enumerate(news):
         assert new.base
         own, total = new.amounts, texts[place]
-        equal = _experts(recipe).shares == "equal"
-        mixture = {x: 1.0 / len(own) if equal else own[x] / total for x in own}
+        budget = recipe.train.budget.shared(1 / shares[place] if shares else len(news))
+        mixture = {x: own[x] / total for x in own}
+        if experts.shares == "equal" or (experts.shares is None and experts.shared_expert):
+            most = MixtureRule().max_epochs if budget.unit == "tokens" else "off"
+            alike = share_budget(ExpertBudget(max_epochs=most), budget, [*own.values()])
+            mixture = dict(zip(own, alike or [1.0 / len(own)] * len(own), strict=True))
         known = languages[new.base]
         # What a cluster learns is neither replayed nor held in it.
         kept = (recipe.train.replay, recipe.train.max_forgetting)
         replay, held = ({x: of[x] for x in of if x not in mixture} for of in kept)
         changes = {
             "mixture": mixture,
-            "budget": recipe.train.budget.shared(1 / shares[place] if shares else len(news)),
+            "budget": budget,
             "seed": seed,
             "base": BaseChoice(model=new.base, languages=list(known)),
             "replay": replay,

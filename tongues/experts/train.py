@@ -70,14 +70,7 @@ def train_experts(
     runs = [run for made in rounds for run in made.runs]
     failure: UserError | None = None
     try:
-        run_all(
-            runs,
-            workspace,
-            launcher=launcher,
-            watch=watch,
-            tell=tell,
-            overwrite=overwrite,
-        )
+        run_all(runs, workspace, launcher=launcher, watch=watch, tell=tell, overwrite=overwrite)
     except UserError as error:
         if error.code != "runs_failed":
             raise

@@ -65,11 +65,9 @@ def answer_lines(
     option, base, cluster = decision.option, decision.option.base, question.cluster
     lines = [_decision(question, decision)]
     if base and base.licence:
-        template = (
-            _SAID["gated"] if base.gated else _SAID["base"] if base.released else _SAID["of_folder"]
-        )
+        code = "gated" if base.gated else "base" if base.released else "of_folder"
         named = {"name": base.short, "licence": base.licence, "released": base.released}
-        lines.append(template.format(**named))
+        lines.append(_SAID[code].format(**named))
     lines += _tokenizer(option)
     lines += _training(option)
     lines += _loss(question, option, unit)
@@ -179,6 +177,8 @@ def _training(option: Option) -> Iterator[str]:
             rate=f"{option.rate:.1e}".replace("e-0", "e-"),
             caution=f". {method.caution}" if method.caution else "",
         )
+        if len(option.targets) > 1:
+            yield _SAID["several"]
 
 
 def _loss(question: Question, option: Option, unit: str) -> Iterator[str]:

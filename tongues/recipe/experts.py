@@ -80,8 +80,6 @@ class ExpertBudget(RecipeSection):
 def _read_budget(value: Any) -> Any:
     if isinstance(value, str):
         rule = value.removeprefix("by ")
-        if rule == "law":
-            raise ValueError("a budget by law is gone; write `even` or `by text`")
         if rule not in ("even", "text"):
             raise ValueError(f"`{value}` is not a rule; write `even` or `by text`")
         return ExpertBudget.model_validate({"by": rule})
@@ -98,8 +96,9 @@ class Experts(RecipeSection):
         Annotated[SerializeAsAny[PartitionSettings], PlainValidator(_read_partition)]
     ] = Field(default=[])
     """Partitions of the text, each by a method with its settings."""
-    shares: Literal["by text", "equal"] = "by text"
-    """Weights of a cluster's languages in its mixture."""
+    shares: Literal["by text", "equal"] | None = None
+    """Weights of a cluster's languages: `by text`, or `equal` up to four passes over one's text.
+    Default: `by text`; for a `shared_expert` `equal`."""
     budget: Annotated[ExpertBudget, BeforeValidator(_read_budget)] = ExpertBudget()
     """Of each expert: `even` or `by text`, or with a limit: `{by: even, max_epochs: 4}`."""
     seeds: Annotated[list[int], Field(min_length=1)] = Field(default=[1])
