@@ -7,9 +7,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tongues.experts.ensemble.filter import (
-    _CHANGE,
-    _FAST,
-    _PACES,
+    CHANGE,
+    FAST,
+    PACES,
     LanguageFilter,
     count_tokens,
     fit_filter,
@@ -36,9 +36,9 @@ def test_the_belief_is_the_sum_over_all_paths(
 ) -> None:
     model = make_filter(power, switch)
     # from a state, a pace and a language, to a state
-    moves = [(1 - s) * np.eye(C) + s * model.prior for s in (switch, _FAST)]
-    paces = (1 - _CHANGE) * np.eye(2) + _CHANGE * _PACES[:, 0]
-    start = np.outer(_PACES, model.prior)
+    moves = [(1 - s) * np.eye(C) + s * model.prior for s in (switch, FAST)]
+    paces = (1 - CHANGE) * np.eye(2) + CHANGE * PACES[:, 0]
+    start = np.outer(PACES, model.prior)
     belief = np.zeros((2, C))
     states = list(product(range(2), range(C)))
     for path in product(states, repeat=len(tokens) + 1):

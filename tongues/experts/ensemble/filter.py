@@ -12,7 +12,7 @@ every few words. With the belief b_t(f, c) about token x_t, from the tokens befo
     α_e           = Σ_f Σ_{c of expert e} b_t(f, c)
 
 n(x, c) counts token x in a sample of c's training text, q is the probability in the text of all and
-m its weight (`_COMMON`). A text changes its language with probability s_f (`switch`, or `_FAST`),
+m its weight (`_COMMON`). A text changes its language with probability s_f (`switch`, or `FAST`),
 and its pace with probability r; γ (`power`) makes up for tokens that depend on each other. Power
 and switch are the ones of a grid by which held-out text is most probable under the mixture of
 experts. A token costs one row of a table.
@@ -33,7 +33,7 @@ _POWERS = (0.2, 0.3, 0.5, 0.7, 1.0, 1.4, 2.0, 3.0)
 _SWITCHES = (0.0001, 0.0003, 0.001, 0.003, 0.01, 0.03, 0.1)  # chosen, as above
 # Of text that switches within sentences: s, its share at first, and r. Losses of
 # `benchmarks/mixed_text.py` differ little with s from 0.1 to 0.4 and r from 0.003 to 0.03.
-_FAST, _PACES, _CHANGE = 0.2, np.array([[0.9], [0.1]]), 0.01
+FAST, PACES, CHANGE = 0.2, np.array([[0.9], [0.1]]), 0.01
 UNKNOWN = 0.2  # chosen; the prior of none of the languages: text begins with the base, or all
 _LENGTH = 240  # chosen; tokens of a text that the two are fitted on, four turns of a mixed one
 # Chosen; texts that a mixed one is put together from, and tokens of each: as in `mixed_text.py`.
@@ -52,7 +52,7 @@ class LanguageFilter:
     @property
     def start(self) -> np.ndarray:
         """The belief before the first token."""
-        return _PACES * self.prior
+        return PACES * self.prior
 
     def follow(self, belief: np.ndarray, token: int) -> np.ndarray:
         """The belief about the token after this one."""
@@ -78,9 +78,9 @@ class LanguageFilter:
         """The belief [..., 2, c] after tokens whose log-probabilities in each state are `logs`."""
         seen = belief * np.exp(self.power * logs.astype(np.float64))[..., None, :]
         seen /= seen.sum((-2, -1), keepdims=True)
-        switch = np.array([[self.switch], [_FAST]])
+        switch = np.array([[self.switch], [FAST]])
         moved = (1 - switch) * seen + switch * seen.sum(-1, keepdims=True) * self.prior
-        return (1 - _CHANGE) * moved + _CHANGE * _PACES * moved.sum(-2, keepdims=True)
+        return (1 - CHANGE) * moved + CHANGE * PACES * moved.sum(-2, keepdims=True)
 
 
 def count_tokens(samples: Sequence[Sequence[np.ndarray]], vocabulary: int) -> np.ndarray:

@@ -117,8 +117,9 @@ def read_losses(
 def finite(row: Mapping[str, Any], *keys: str) -> float | None:
     """The first number of a log's row by these names; None where there is none."""
     for value in map(row.get, keys):
-        number = isinstance(value, int | float) and not isinstance(value, bool)
-        if number and abs(value) < math.inf:  # also of an integer too large for a float
+        if isinstance(value, bool) or not isinstance(value, int | float):
+            continue
+        if abs(value) < math.inf:  # also of an integer too large for a float
             return value
     return None
 
