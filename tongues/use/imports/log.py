@@ -117,9 +117,8 @@ def read_losses(
 def finite(row: Mapping[str, Any], *keys: str) -> float | None:
     """The first number of a log's row by these names; None where there is none."""
     for value in map(row.get, keys):
-        if isinstance(value, bool) or not isinstance(value, int | float):
-            continue
-        if abs(value) < math.inf:  # also of an integer too large for a float
+        # also an integer that is too large for a float is none
+        if isinstance(value, int | float) and not isinstance(value, bool) and abs(value) < math.inf:
             return value
     return None
 
