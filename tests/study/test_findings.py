@@ -122,7 +122,7 @@ def test_rows_compare_runs_of_one_length(
     few: Any = {"shapes": ("0.2M",), "seeds": (1,), "targets": ("near",), "strategies": ("cpt",)}
     rows = run_rows([make_study(tmp_path, lengths=(2_000_000, 1_000_000), **few)])
     found = findings(r for r in rows if r["run"] not in {f"study/{x}-seed1" for x in without})
-    assert [(o.group, o.replay, len(o.runs)) for o in found.rows] == shown
+    assert [[o.group, o.replay, len(o.runs)] for o in found.rows] == shown
     assert any(sentence.startswith(line) for sentence in found.left_out)
 
 
