@@ -41,7 +41,7 @@ test-long: $(VENV)/.develop  ## the long ones: kills, clusters, sessions of many
 faults: $(VENV)/.develop  ## 150 kills, 90 faults, 10,000 hostile files: an hour, and root for small disks
 	$(BIN)/python benchmarks/faults.py kills
 	$(BIN)/python benchmarks/faults.py faults
-	$(BIN)/python benchmarks/hostile.py files
+	$(BIN)/python benchmarks/hostile.py
 
 test-slow: $(VENV)/.develop  ## the slow ones
 	$(BIN)/python -m pytest -m slow

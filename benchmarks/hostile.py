@@ -1,6 +1,6 @@
-"""Generated recipes, configurations and logs of other trainers, made to do harm, and names.
+"""Generated recipes, configurations and logs of other trainers, made to do harm.
 
-usage: python benchmarks/hostile.py files [COUNT] | names [COUNT]
+usage: python benchmarks/hostile.py [COUNT]
 
 Each file is a good one that was changed: a value for one of another kind, far too deep, long or
 large, keys lost, text cut or stirred, aliases of aliases. A reader may take it or refuse it by a
@@ -8,13 +8,11 @@ UserError; anything else is counted as a traceback. What was found is kept in `f
 """
 
 import json
-import math
 import random
-import re
 import resource
 import sys
 import time
-import unicodedata
+import tomllib
 from collections import Counter
 from collections.abc import Callable, Iterator
 from multiprocessing import get_context
@@ -22,11 +20,11 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
-from tongues.core.errors import UserError, printable
+from tongues.core.errors import UserError
 
 ROOT = Path(__file__).resolve().parents[1]
 BATCH = 400  # files that one process reads, of whose memory the largest counts
-SLOW, LARGE = 5.0, 1e9  # seconds of a file, bytes of a process
+SLOW = 5.0  # seconds of a file
 RECIPES = [
     *sorted((ROOT / "docs/examples").glob("*.yaml")),
     ROOT / "tests/inputs/small-recipe.yaml",
@@ -35,45 +33,10 @@ CONFIGS = ("config.json", "generation_config.json", "tokenizer_config.json", "to
 MODEL = ROOT / "tongues/use/serve/example/ensembles/example/qaa"
 ROWS = [{"step": n, "loss": 5 - n / 9, "learning_rate": 1e-3, "grad_norm": 1.0} for n in range(9)]
 STATE = {"global_step": 9, "max_steps": 9, "log_history": [*ROWS, {"step": 9, "eval_sw_loss": 4.0}]}
-# One value in the place of another.
-VALUES: tuple[Any, ...] = (
-    *(None, True, "", " ", 0, -1, 1.5, 1e308, -1e308, math.nan, math.inf, 10**30, 10**400),
-    *(
-        "a" * 100_000,
-        "\x1b]52;c;QUJD\x07",
-        "\u202eabc",
-        "\ud800",
-        "\0",
-        "../../etc/passwd",
-        "/dev/zero",
-    ),
-    *(
-        "nan",
-        "1e999 tokens",
-        "-5%",
-        "99999999999999999999 MB",
-        "(a+)+$",
-        "{{ 7 }}",
-        "${HOME}",
-        "=1+1",
-    ),
-    *([], {}, [[]], {"": {}}, [None], {"a": [1, {"b": "c"}]}, ["x"] * 1000, {"$ref": "#"}),
-)
-PIECES = (
-    "[",
-    "]",
-    "{",
-    "}",
-    ": ",
-    "- ",
-    "\t",
-    "&a ",
-    "*a",
-    "!!python/object:os.system ",
-    "|",
-    "\0",
-)
-PIECES += ('"', "'", "<<: *a", "...\n---\n", "\ufeff", "\\u0000", "#", "%", "1e999", "~", "\r", "?")
+TABLE = tomllib.loads(Path(__file__).with_suffix(".toml").read_text(encoding="utf-8"))
+# One value in the place of another; beside the table's, what TOML cannot say.
+VALUES: list[Any] = [*TABLE["values"], None, 10**400, "a" * 100_000, "\ud800", [None], ["x"] * 1000]
+PIECES: list[str] = TABLE["pieces"]
 
 
 def changed(value: Any, chance: random.Random) -> Any:
@@ -229,55 +192,12 @@ def files(count: int) -> Iterator[str]:
             yield from sorted(f"    {end}" for end in wrong)[:20]
 
 
-def name_of(chance: random.Random) -> str:
-    """A name of letters of all planes, pieces of markup and sequences that terminals obey."""
-    pieces = (
-        "\x1b]0;x\x07",
-        "\x9b31m",
-        "<img src=x onerror=y>",
-        "`</code>",
-        "\"'>",
-        "\u2067",
-        "\r",
-    )
-    letters = (
-        chr(chance.choice((chance.randrange(0x300), chance.randrange(0x110000)))),
-        "a",
-        "&lt;",
-    )
-    parts = (chance.choice((*pieces, *letters)) for _ in range(chance.randint(1, 12)))
-    return "".join(parts)
-
-
-def names(count: int) -> Iterator[str]:
-    """Names as an error, a line of JSON and a page show them."""
-    from tongues.core.pages import Items, Table, blocks
-    from tongues.core.pages.write import as_html
-
-    def tags(name: str) -> list[str]:
-        shown = [f"`{name}`", Items([name]), Table.of([{"a": name}]), blocks.Terms({name: name})]
-        html = printable(as_html([*shown, blocks.Quote(name, name), blocks.Section("x", name, [])]))
-        return re.findall(r"<\s*/?\w+", html)
-
-    chance, plain, obeyed, elements = random.Random(3), {*tags("plain")}, 0, 0
-    for _ in range(count):
-        name = name_of(chance)
-        said = str(UserError(name, where=name, hint=name))
-        bare = said.translate({9: "", 10: ""})
-        obeyed += any(unicodedata.category(one) in ("Cc", "Cs") for one in bare)
-        elements += bool(set(tags(name)) - plain)
-    yield f"  {count:,} names: {obeyed} sequences to a terminal, {elements} elements to a page"
-
-
 def main() -> None:
     """Read them all; the outcome replaces its part of `faults.txt`."""
     from faults import keep
 
-    part, count = sys.argv[1], int(sys.argv[2]) if len(sys.argv) > 2 else 10_000
-    keep(part, [*PARTS[part](count)])
+    keep("files", [*files(int(sys.argv[1]) if len(sys.argv) > 1 else 10_000)])
 
-
-PARTS: dict[str, Callable[[int], Iterator[str]]] = {"files": files, "names": names}
 
 if __name__ == "__main__":
     main()

@@ -8,6 +8,7 @@ from types import SimpleNamespace
 import pytest
 
 from tests.conftest import MakeRecipe
+from tests.golden import inputs
 from tests.models.families import save_tiny, tiny
 from tests.models.shortened import shortened
 from tests.records import make_run
@@ -102,13 +103,7 @@ def test_a_parent_of_another_tokenizer_is_found_by_what_was_prepared(
 
 
 @pytest.mark.parametrize(
-    ("overrides", "says", "where"),
-    [
-        (("train.budget=100 tokens",), "less than a batch of 512", "train.budget"),
-        (("model.shape=null",), "`shape` is missing", "model.shape"),
-        (("train.budget=1e8 FLOPs",), "less than a batch of 512", "train.budget"),
-        (("model.shape=5534M", "train.batch=16384 tokens"), "of memory", "small"),
-    ],
+    ("overrides", "says", "where"), inputs("rows")["test_what_cannot_be_is_refused"]
 )
 def test_what_cannot_be_is_refused(
     make_recipe: MakeRecipe, tmp_path: Path, overrides: tuple[str, ...], says: str, where: str

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.golden import inputs
 from tongues.core import cores
 from tongues.core.cores import core_count, cpu_quota, threads_for
 
@@ -90,12 +91,7 @@ def test_threads_sleep_while_they_wait_for_a_core_that_another_program_has() -> 
 
 @pytest.mark.parametrize(
     ("given", "imported", "expected"),
-    [
-        ({}, "", "passive"),
-        ({"GOMP_SPINCOUNT": "7"}, "", None),
-        ({"OMP_WAIT_POLICY": "active"}, "", "active"),
-        ({}, "torch", None),  # too late
-    ],
+    inputs("rows")["test_threads_wait_as_the_user_said_or_as_they_began"],
 )
 def test_threads_wait_as_the_user_said_or_as_they_began(
     monkeypatch: pytest.MonkeyPatch, given: dict[str, str], imported: str, expected: str | None

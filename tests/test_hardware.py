@@ -140,21 +140,8 @@ def test_a_gpu_is_known_by_the_name_that_its_driver_gives(
     assert known_gpu(name, gigabytes * 1e9) == (GPUS[key] if key else None)
 
 
-CODE = """
-import sys
-from tongues.core import hardware
-hardware._SIGNS = {signs!r}
-machine = hardware.this_machine()
-print(machine.device, "torch" in sys.modules)
-"""
-TORCH = """
-from types import SimpleNamespace
-gpu = SimpleNamespace(name="NVIDIA H100 80GB HBM3", total_memory=85 * 10**9)
-cuda = SimpleNamespace(
-    is_available=lambda: True, device_count=lambda: 1, get_device_properties=lambda number: gpu,
-    is_bf16_supported=lambda **_: True,
-)
-"""
+CODE: str = inputs("programs")["WHICH_DEVICE"]
+TORCH: str = inputs("programs")["TORCH_WITH_H100"]
 
 
 @pytest.mark.parametrize(

@@ -9,6 +9,7 @@ import pytest
 
 import tongues
 from tests.conftest import MakeRecipe
+from tests.golden import inputs
 from tests.hub import COMMIT, FakeHub, serving
 from tests.models.published import publish
 from tongues.core import hub as client
@@ -113,11 +114,8 @@ def test_what_came_is_kept_when_a_connection_breaks_or_a_fetch_fails(
 @pytest.mark.parametrize(
     ("name", "what", "hint"),
     [
-        ("org/none", "the hub has no such model", "check the name"),
+        *inputs("rows")["test_a_model_that_cannot_be_had_is_refused_with_what_to_do"],
         (f"{NAME}@v9", "`org/tiny` has no revision `v9`", "commits/main"),
-        ("org/gated", "`org/gated` is gated", "hf auth login"),
-        ("org/pickled", "only pickled weights", "with safetensors"),
-        ("org/bare", "has no tokenizer.json", "AutoTokenizer"),
     ],
 )
 def test_a_model_that_cannot_be_had_is_refused_with_what_to_do(

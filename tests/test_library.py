@@ -14,6 +14,7 @@ import pytest
 from click.testing import CliRunner
 
 import tongues
+from tests.golden import inputs
 from tongues.recipe import load_recipe
 from tongues.verbs.main import command
 
@@ -112,20 +113,7 @@ def test_a_name_is_what_the_type_checker_sees_and_what_is_not_there_is_named() -
 
 
 def test_importing_brings_nothing_and_a_package_does_not_take_a_verbs_name() -> None:
-    code = """
-import sys, tongues
-heavy = {"torch", "numpy", "altair", "click", "pydantic"}
-assert not heavy & set(sys.modules)
-import tongues.train.plan, tongues.experts.plans
-from tongues.train import RunPlan
-from tongues.experts.partition.partition import Partition
-assert RunPlan.__module__ == "tongues.train.planned"
-assert tongues.train.__module__ == "tongues.verbs.recipes"
-assert tongues.experts.partition.__module__ == "tongues.verbs.experts"
-assert callable(tongues.prepare) and callable(tongues.study) and callable(tongues.plan)
-assert callable(tongues.ls) and callable(tongues.fit) and callable(tongues.generate)
-assert not {"torch", "altair", "scipy"} & set(sys.modules)
-"""
+    code: str = inputs("programs")["IMPORTS"]
     subprocess.run([sys.executable, "-c", code], check=True)
 
 

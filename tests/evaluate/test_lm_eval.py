@@ -12,6 +12,7 @@ import pytest
 import torch
 
 from tests.evaluate.hub import hub_model
+from tests.golden import inputs
 from tests.models.families import save_tiny
 from tongues.core.errors import UserError
 from tongues.core.files import write_json
@@ -102,13 +103,7 @@ def test_the_first_token_stands_once_before_a_text(house: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("name", "task", "here"),
-    [
-        ("models/e1", "toy_qab", "models/e1"),
-        ("small/small@language", "toy_qab", "small/small@language"),
-        ("small/small", "toy", "small/small@filter:1"),
-        ("small/small@tfidf:2", "toy_qab", "small/small@tfidf:2"),
-    ],
+    ("name", "task", "here"), inputs("rows")["test_its_numbers_are_those_of_tasks_here"]
 )
 def test_its_numbers_are_those_of_tasks_here(
     house: Path, items: Path, name: str, task: str, here: str
@@ -267,13 +262,6 @@ def test_a_routing_by_language_needs_the_language_of_what_is_generated(house: Pa
 
 def test_tasks_tell_their_languages() -> None:
     known = dict.fromkeys(("sw", "de", "mt", "cmn", "qab"))
-    told = [
-        ("xcopa_sw", "sw"),
-        ("belebele_swh_Latn", "sw"),
-        ("lambada_openai_mt_de", "de"),
-        ("xnli_zh", "cmn"),
-        ("hellaswag", None),
-        ("toy_qab", "qab"),
-    ]
+    told = inputs("rows")["test_tasks_tell_their_languages"]
     assert [adapter.language_of(task, {}, known) for task, _ in told] == [x for _, x in told]
     assert adapter.language_of("toy_qab", {"language": "de"}, known) == "de"

@@ -18,7 +18,7 @@ from click.testing import CliRunner, Result
 from safetensors.torch import load_file
 
 from tests.experts.ensemble.making import score
-from tests.golden import INPUTS
+from tests.golden import INPUTS, inputs
 from tongues.core.errors import UserError
 from tongues.core.files import file_hash
 from tongues.evaluate.evaluation import Evaluation, TextScores, read_evaluation
@@ -340,15 +340,7 @@ def test_a_changed_tokenizer_is_refused_at_once(family: Path, tmp_path: Path) ->
 
 
 EXAMPLES = Path(__file__).parents[2] / "docs/examples"
-SMALL = (
-    "tokens.held_out=1k tokens",
-    "text.clean.language=off",
-    "train.budget=4k tokens",
-    "train.batch=512 tokens",
-    "train.context=32 tokens",
-    "train.threads=1",
-    "train.num_evals=1",
-)
+SMALL: list[str] = inputs("overrides")["small experts"]
 
 
 def write_texts(folder: Path, lang: str, documents: int, length: int) -> None:
@@ -372,7 +364,7 @@ def test_a_folder_of_texts_becomes_an_ensemble_and_a_language_is_added(
     for lang in ("de", "en", "hi", "sw"):
         write_texts(tmp_path, lang, 60, 80)
 
-    def tongues(*words: str, small: tuple[str, ...] = ()) -> Result:
+    def tongues(*words: str, small: Sequence[str] = ()) -> Result:
         return CliRunner().invoke(command, [*words, *small], catch_exceptions=False)
 
     own = (*SMALL, "tokens.vocab_size=300")

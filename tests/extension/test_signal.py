@@ -7,17 +7,10 @@ import pyarrow.parquet as pq
 import pytest
 
 from tests.extension.conftest import Tongues
+from tests.golden import inputs
 from tests.text.corpora import text
 
-RECIPE = """
-name: letters
-text:
-  files: {sw: rows.jsonl}
-  clean: {language: off, characters: off, repetition: off}
-tokens: {vocab_size: 300, held_out: 500 tokens, byte_fallback: allow}
-model: {shape: 0.1M}
-train: {mixture: {sw: 100%}, budget: 10k tokens}
-"""
+RECIPE: str = inputs("recipes")["signal of another package"]
 SHARES = (0.6, 0.4, 0.1)  # of capitals
 
 

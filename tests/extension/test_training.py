@@ -9,7 +9,7 @@ from safetensors import safe_open
 from tests.command import Done, run_command
 from tests.experts.ensemble.making import make_expert, make_tokenizer
 from tests.extension.conftest import Tongues
-from tests.golden import cases, golden
+from tests.golden import cases, golden, inputs
 from tongues.core.files import read_json
 
 
@@ -120,13 +120,7 @@ def test_it_is_scored_and_reported(tmp_path: Path, environment: dict[str, str]) 
     assert "did you mean `echo`?" in wrong.stderr
 
 
-STUDY = (
-    "model={}",
-    "train.mixture={}",
-    "train.budget=2k tokens",
-    "train.num_evals=1",
-    "study={source: qaa, targets: [qab], shapes: [0.05M], strategies: [cpt]}",
-)
+STUDY: list[str] = inputs("overrides")["study of one strategy"]
 
 
 @pytest.mark.long

@@ -25,6 +25,7 @@ from transformers import (
 
 import tongues
 from tests.command import run_command
+from tests.golden import inputs
 from tongues.core.errors import UserError
 from tongues.core.files import append_line, read_lines
 from tongues.experts.ensemble.places import resolve_model
@@ -235,15 +236,7 @@ def test_what_is_not_declared_is_asked_for(elsewhere: Elsewhere) -> None:
 
 @pytest.mark.parametrize(
     ("text", "words"),
-    [
-        ("{", "is not JSON"),
-        ("[" * 100_000, "is not JSON"),
-        ("[]", "is not a JSON object"),
-        ('{"global_step": -1}', "`global_step` is not a number of steps"),
-        ('{"global_step": 4, "max_steps": 4}', "has no `log_history`"),
-        ('{"global_step": 4, "max_steps": 4, "log_history": []}', "has no checkpoint"),
-        ('{"global_step": 1e400, "max_steps": 4, "log_history": []}', "is not a number of steps"),
-    ],
+    [*inputs("rows")["test_a_log_that_is_none_is_refused"], ("[" * 100_000, "is not JSON")],
 )
 def test_a_log_that_is_none_is_refused(text: str, words: str, tmp_path: Path) -> None:
     (tmp_path / "trainer_state.json").write_text(text)

@@ -8,6 +8,7 @@ import pytest
 
 import tongues
 from tests.command import run_command
+from tests.golden import inputs
 from tongues.core.errors import UserError
 from tongues.languages import Language, find_language
 from tongues.languages.facts import language_facts
@@ -62,15 +63,7 @@ def test_a_list_is_filtered(tmp_path: Path) -> None:
     assert {of["tag"] for of in every["languages"]} >= {"et", "ht", "sw", "zh"}
 
 
-@pytest.mark.parametrize(
-    ("words", "said"),
-    [
-        (["Swahilli"], "did you mean `Swahili`?"),
-        (["--family", "banto"], "--family"),
-        (["--min-text", "much"], "--min-text"),
-        (["sw", "--family", "bantu"], "conditions are for a list"),
-    ],
-)
+@pytest.mark.parametrize(("words", "said"), inputs("rows")["test_wrong_words_are_named"])
 def test_wrong_words_are_named(words: list[str], said: str, tmp_path: Path) -> None:
     refused = run_command(["languages", *words], tmp_path)
     assert refused.returncode == 2

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.golden import cases, golden
+from tests.golden import cases, golden, inputs
 from tongues.core.cores import core_count, threads_for
 from tongues.core.errors import UserError
 from tongues.core.hardware import VisibleGpu
@@ -19,15 +19,7 @@ from tongues.core.launch import Job, open_launcher
 from tongues.core.launch.local import choose_gpus, free_memory
 
 GIB = 2**30
-TORCH = """
-from types import SimpleNamespace
-free = {free!r}
-def mem_get_info(number):
-    if isinstance(free[number], str):
-        raise RuntimeError(free[number])
-    return free[number] * 2**20, 80_000 * 2**20
-cuda = SimpleNamespace(device_count=lambda: len(free), mem_get_info=mem_get_info)
-"""
+TORCH: str = inputs("programs")["TORCH_WITH_GPUS"]
 
 
 @pytest.fixture
@@ -126,15 +118,7 @@ def test_work_without_gpus_does_not_ask_for_them(
     assert asked
 
 
-STARTS = """
-from pathlib import Path
-from tongues.core.hardware import VisibleGpu
-from tongues.core.launch import Job, open_launcher
-try:
-    open_launcher().start(Job("one", int, Path(), "", imports=("slow_import",)))
-except KeyboardInterrupt:
-    print("stopped")
-"""
+STARTS: str = inputs("programs")["STARTS"]
 
 
 def test_ctrl_c_while_the_fork_server_imports_prints_nothing(tmp_path: Path) -> None:

@@ -10,19 +10,13 @@ from pathlib import Path
 
 import pytest
 
+from tests.golden import inputs
 from tongues.core.errors import Stopped, UserError
 from tongues.core.launch import in_processes
 
 # The second of two processes waits; both take `seconds` to end once they are asked to, as for a
 # checkpoint.
-SLOW = """
-import signal, sys, time
-from functools import partial
-from pathlib import Path
-from tests.launch.test_processes import end_slowly
-from tongues.core.launch import in_processes
-in_processes("slow", partial(end_slowly, Path(sys.argv[1]), float(sys.argv[2])), 2)
-"""
+SLOW: str = inputs("programs")["SLOW"]
 
 
 def end_slowly(folder: Path, seconds: float) -> None:

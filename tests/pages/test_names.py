@@ -11,35 +11,18 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
+from tests.golden import inputs
 from tongues.core.errors import UserError, code_text
 from tongues.core.pages import Figure, Items, Table, as_markdown
-from tongues.core.pages.blocks import Page, Paragraph, Terms
+from tongues.core.pages.blocks import Page, Paragraph, Quote, Section, Terms
 from tongues.core.pages.write import write_page
 from tongues.core.terminal import echo, hint, print_json, print_paths, print_table, say
 from tongues.train.metadata import base_label
 
-OBEYED = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]")
-PIECES = (
-    "\x1b]52;c;QUJD\x07",
-    "\x1b[2J",
-    "\x9b5m",
-    "\u202e",
-    "<img src=x onerror=a()>",
-    "</script>",
-)
-PIECES += (
-    "`",
-    "\n# ",
-    "|",
-    "=cmd|' /C calc'!A0",
-    "@SUM(1)",
-    "-1",
-    "](javascript:a)",
-    "]{.x}",
-    "&lt;",
-    '"',
-)
-NAMES = st.lists(st.one_of(st.sampled_from(PIECES), st.text(max_size=8)), max_size=6).map("".join)
+OBEYED = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069\ud800-\udfff]")
+PIECES: list[str] = [*inputs("pieces-of-names"), "\ud800"]  # half a letter, which is not YAML
+LETTERS = st.text(st.characters(codec=None), max_size=8)  # of all planes, and halves
+NAMES = st.lists(st.one_of(st.sampled_from(PIECES), LETTERS), max_size=6).map("".join)
 
 
 class Elements(HTMLParser):
@@ -88,6 +71,8 @@ def page_of(name: str, folder: Path) -> Path:
         Items([name]),
         Terms({name: name}),
         Table.of([{"model": name}]),
+        Quote(name, name),
+        Section("named", name, []),
     ]
     figure = Figure.of("losses", "Losses", ["Of models."], [panel], rows)
     page = Page(name, [*blocks, figure], versions={"tongues": "1"})

@@ -2,27 +2,19 @@ import json
 import math
 import re
 from pathlib import Path
+from typing import Any
 
 import pytest
 from transformers import AutoConfig
 
-from tests.golden import golden
+from tests.golden import golden, inputs
 from tests.test_papers import folder_of, on_meta
 from tongues.core.errors import UserError
 from tongues.languages import find_language
 from tongues.plan import BaseCheckpoint
 from tongues.plan.bases import known_bases, read_base
 
-LLAMA = {
-    "hidden_size": 2048,
-    "num_hidden_layers": 16,
-    "vocab_size": 128256,
-    "num_attention_heads": 32,
-    "num_key_value_heads": 8,
-    "head_dim": 64,
-    "intermediate_size": 8192,
-    "tie_word_embeddings": False,
-}
+LLAMA: dict[str, Any] = inputs("overrides")["Llama 3.2"]
 
 
 def test_a_base_by_its_id_or_short_name() -> None:

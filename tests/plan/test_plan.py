@@ -8,20 +8,14 @@ import numpy as np
 import pytest
 
 import tongues
-from tests.golden import golden
+from tests.golden import golden, inputs
 from tests.laws.test_experts import START, TRUE, study
 from tongues.core.errors import UserError
 from tongues.laws import Law
 from tongues.laws.experts import fit_experts
 from tongues.plan import Plan, known_bases
 
-UKRAINIAN: dict[str, Any] = {
-    "gpu": "h100",
-    "gpus": 8,
-    "budget": "168 hours",
-    "language": "uk",
-    "available_text": "20GB",
-}
+UKRAINIAN: dict[str, Any] = inputs("overrides")["Ukrainian"]
 
 
 @pytest.fixture(scope="module")

@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.golden import inputs
 from tests.report.pages import Page
 from tongues.core.errors import UserError
 from tongues.core.files import read_json, write_json
@@ -28,16 +29,7 @@ ENGLISH = "The children went to school in the morning and learned to read and to
 ENGLISH_TEXTS = [ENGLISH.format(number) for number in range(5)]
 SHORT_TEXTS = ["קצר", "קצר מאד"]
 
-RECIPE = """
-name: small
-text:
-  synthetic: {seed: 1, size: 20 kB, languages: {qaa: {}}}
-  files:
-    he: {paths: [text], documents: paragraphs}
-  clean: {near: off, characters: 30}
-tokens: {vocab_size: 300, held_out: 300 tokens, sample: 20 kB}
-train: {mixture: {he: 100%}, budget: 1k tokens}
-"""
+RECIPE: str = inputs("recipes")["corpus page"]
 
 
 def write_text(folder: Path) -> None:

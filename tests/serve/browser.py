@@ -12,29 +12,14 @@ from typing import Any
 
 from websockets.sync.client import ClientConnection, connect
 
+from tests.golden import inputs
+
 __all__ = ["CHROMIUM", "Tab", "open_tab"]
 
 CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser")
 
-_FLAGS = (
-    "--headless",
-    "--no-sandbox",
-    "--disable-gpu",
-    "--disable-quic",
-    "--no-first-run",
-    "--disable-background-networking",
-    "--disable-component-update",
-    "--disable-sync",
-    "--hide-scrollbars",
-    "--remote-debugging-port=0",
-)
-_KEYS = {  # name: (code, number, text)
-    "Enter": ("Enter", 13, "\r"),
-    "Escape": ("Escape", 27, ""),
-    "ArrowRight": ("ArrowRight", 39, ""),
-    "ArrowDown": ("ArrowDown", 40, ""),
-    "z": ("KeyZ", 90, "z"),
-}
+_FLAGS: list[str] = inputs("browser")["flags"]
+_KEYS: dict[str, tuple[str, int, str]] = inputs("browser")["keys"]
 _HELD = {"alt": 1, "control": 2, "meta": 4, "shift": 8}
 
 

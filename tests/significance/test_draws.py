@@ -6,6 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tests.golden import inputs
 from tongues.core.significance import (
     chance,
     detectable,
@@ -192,16 +193,7 @@ def test_what_can_be_detected_is_significant_four_times_in_five() -> None:
 
 
 @pytest.mark.parametrize(
-    ("freedom", "value"),
-    [
-        (1, 12.7062),
-        (2, 4.3027),
-        (4, 2.7764),
-        (10, 2.2281),
-        (30, 2.0423),
-        (1000, 1.9623),
-        (inf, 1.96),
-    ],
+    ("freedom", "value"), inputs("rows")["test_critical_values_are_those_of_the_tables"]
 )
 def test_critical_values_are_those_of_the_tables(freedom: float, value: float):
     assert critical(freedom) == pytest.approx(value, abs=5e-5)

@@ -4,6 +4,7 @@ from pathlib import Path
 import pytest
 
 from tests.conftest import MakeRecipe
+from tests.golden import inputs
 from tongues.plan.check import check_recipe
 from tongues.train.study import measure_cost, run_all
 from tongues.train.work import open_work
@@ -17,12 +18,7 @@ def short_trials(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(start, "measure_speed", lambda *given, seconds: tried(*given, seconds=0.1))
 
 
-STUDY = (
-    "model={}",
-    "train.mixture={}",
-    "train.budget=4k tokens",
-    "study={source: qaa, targets: [qab], shapes: [0.05M, 0.1M, 0.2M], replay: [0%, 25%]}",
-)
+STUDY: list[str] = inputs("overrides")["study of three sizes"]
 
 
 def test_what_is_left_to_train_is_reckoned(

@@ -15,6 +15,7 @@ from pathlib import Path
 import pytest
 
 from tests.conftest import MakeRecipe
+from tests.golden import inputs
 from tongues.core.errors import Stopped, UserError
 from tongues.core.files import is_held, only_one
 from tongues.core.hardware import GPUS, Machine
@@ -28,14 +29,7 @@ from tongues.train import RunPlan
 from tongues.train.study import State, plan_runs, run_all
 from tongues.train.work import open_work
 
-STUDY = (
-    "model={}",
-    "train.mixture={}",
-    "train.threads=1",
-    "train.budget=4k tokens",
-    "train.num_evals=1",
-    "study={source: qaa, targets: [qab], shapes: [0.1M]}",
-)
+STUDY: list[str] = inputs("overrides")["driven study"]
 SOURCE, SCRATCH, CPT = (
     f"small/{name}" for name in ("qaa-source-0.1M-s1", "qab-scratch-0.1M-s1", "qab-cpt-0.1M-s1")
 )

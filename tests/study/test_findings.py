@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from tests.golden import inputs
 from tests.laws.made import view_of
 from tongues.core.errors import UserError
 from tongues.core.estimate import Estimate
@@ -113,15 +114,7 @@ def test_a_target_of_one_strategy_among_others_is_named(
 
 
 @pytest.mark.parametrize(
-    ("without", "shown", "line"),
-    [
-        (("cpt-r20-near-0.2M",), [("", 0.0, 1), ("", 0.2, 1)], "1 run is of a size or length"),
-        (
-            ("cpt-r20-near-0.2M", "cpt-r0-near-0.2M-1000000"),
-            [("999k tokens", 0.2, 1), ("2M tokens", 0.0, 1)],
-            "Runs on `near` differ in size or length",
-        ),
-    ],
+    ("without", "shown", "line"), inputs("rows")["test_rows_compare_runs_of_one_length"]
 )
 def test_rows_compare_runs_of_one_length(
     make_study: Callable[..., Path], tmp_path: Path, without: Any, shown: Any, line: str
@@ -129,7 +122,7 @@ def test_rows_compare_runs_of_one_length(
     few: Any = {"shapes": ("0.2M",), "seeds": (1,), "targets": ("near",), "strategies": ("cpt",)}
     rows = run_rows([make_study(tmp_path, lengths=(2_000_000, 1_000_000), **few)])
     found = findings(r for r in rows if r["run"] not in {f"study/{x}-seed1" for x in without})
-    assert [(o.group, o.replay, len(o.runs)) for o in found.rows] == shown
+    assert [[o.group, o.replay, len(o.runs)] for o in found.rows] == shown
     assert any(sentence.startswith(line) for sentence in found.left_out)
 
 

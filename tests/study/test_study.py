@@ -13,7 +13,7 @@ import pytest
 import tongues
 from tests.command import run_command
 from tests.conftest import MakeRecipe, with_tokens
-from tests.golden import cases, golden
+from tests.golden import cases, golden, inputs
 from tongues.core.errors import UserError
 from tongues.plan.check import check_recipe
 from tongues.recipe import Recipe, load_recipe
@@ -22,13 +22,7 @@ from tongues.train import RunPlan
 from tongues.train.study import State, plan_runs, run_all
 from tongues.train.work import open_work
 
-STUDY = (
-    "model={}",
-    "train.mixture={}",
-    "train.budget=4k tokens",
-    "train.num_evals=1",
-    "study={source: qaa, targets: [qab], shapes: [0.1M], replay: [0%, 25%]}",
-)
+STUDY: list[str] = inputs("overrides")["study with replay"]
 
 
 @pytest.fixture

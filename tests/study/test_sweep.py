@@ -5,6 +5,7 @@ from pathlib import Path
 import pytest
 
 from tests.conftest import MakeRecipe
+from tests.golden import inputs
 from tests.records import make_run
 from tongues.core.errors import UserError
 from tongues.core.files import append_line
@@ -13,13 +14,7 @@ from tongues.train.rules import rate_at_size
 from tongues.train.study import best_rates, plan_study, plan_sweep, run_all, unfinished
 from tongues.train.work import open_work
 
-SWEEP = (
-    "model={}",
-    "train.mixture={}",
-    "train.budget=4k tokens",
-    "study={source: qaa, targets: [qab], shapes: [0.2M], sweep: {shapes: [0.05M, 0.1M], "
-    "learning_rates: [0.001, 0.004, 0.016]}}",
-)
+SWEEP: list[str] = inputs("overrides")["sweep"]
 
 
 def finish(workspace: Path, name: str, loss: float) -> None:

@@ -8,6 +8,7 @@ import numpy as np
 import pyarrow
 import pytest
 
+from tests.golden import inputs
 from tests.text.corpora import USUAL, read, select_again, text, text_of, write_rows
 from tongues import recipe
 from tongues.core.errors import UserError
@@ -97,15 +98,7 @@ def test_a_corpus_without_documents_has_all_columns(tmp_path: Path) -> None:
     assert corpus.signatures(np.empty(0, int)).shape == (0, 120)
 
 
-FEW = [
-    "The rain fell all night on the roofs of the town and nobody came to the door.",
-    "Der Regen fiel die ganze Nacht auf die Dächer der Stadt, und niemand kam zur Tür.",
-    "Дождь шёл всю ночь на крыши города, и никто не подошёл к двери.",
-    "夜通し町の屋根に雨が降り、戸口には誰も来なかった。",
-    "1 2 3",
-    "…",
-    "a\n\na\na",
-]
+FEW: list[str] = inputs("texts-of-sources")["few"]
 DOCUMENTS = [Document(str(i), "de", each, f"group {i // 2}", "x") for i, each in enumerate(FEW)]
 
 

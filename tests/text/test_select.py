@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from tests.golden import inputs
 from tests.text.corpora import (
     OFF,
     USUAL,
@@ -29,13 +30,7 @@ from tongues.text import find_sources
 from tongues.text.corpus import Corpus, Selection
 from tongues.text.select import select, write_selection
 
-SCRIPTS = {
-    "de": "aeioubdfgklmnprst",
-    "ru": "абвгдежзиклмнопрст",
-    "ar": "ابتثجحخدذرزسشصضط",
-    "ka": "აბგდევზთიკლმნოპჟ",
-    "hi": "कखगघचछजझटठडढतथदध",
-}
+SCRIPTS: dict[str, str] = inputs("texts-of-sources")["letters"]
 ENGLISH = "The river was wide and slow, and the old man who lived on its bank knew every boat. "
 SWAHILI = "Mto ulikuwa mpana na wa polepole, na mzee aliyeishi kando yake alijua kila mashua. "
 

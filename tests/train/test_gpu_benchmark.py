@@ -10,18 +10,10 @@ from types import ModuleType
 
 import pytest
 
+from tests.golden import inputs
+
 FOLDER = Path(__file__).parents[2] / "benchmarks/gpu"
-STAGE = """
-import os, signal, sys, time
-sys.stdin.readline()
-print("begun", sys.argv[1], flush=True)
-if sys.argv[1] == "killed":
-    os.kill(os.getpid(), signal.SIGKILL)
-if sys.argv[1] == "endless":
-    time.sleep(600)
-if sys.argv[1] == "broken":
-    sys.exit("a reason")
-"""
+STAGE: str = inputs("programs")["STAGE"]
 
 
 def load(name: str) -> ModuleType:

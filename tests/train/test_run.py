@@ -16,6 +16,7 @@ from transformers import AutoModelForCausalLM, AutoTokenizer
 import tongues
 from tests.command import run_command, start_command
 from tests.conftest import MakeRecipe
+from tests.golden import inputs
 from tests.train.making import STOPPABLE, child_of, digests, losses, plan_of, train_and_stop
 from tongues.core.errors import Stopped, UserError
 from tongues.core.files import read_json, read_lines, write_json
@@ -154,13 +155,7 @@ def test_a_continued_run_starts_where_its_parent_ended(
 def test_text_that_runs_out_is_read_again_and_said_so(
     make_recipe: MakeRecipe, workspace: Path
 ) -> None:
-    long = (
-        "model.shape=0.05M",
-        "train.budget=150k tokens",
-        "train.batch=8192 tokens",
-        "train.eval_languages=[qaa, qab]",
-        "train.eval_tokens=640 tokens",
-    )
+    long: list[str] = inputs("overrides")["long run"]
     told: list[str] = []
     directory = train(plan_of(make_recipe, *long), workspace, tell=told.append)
     windows = (len(open_tokens(workspace / "tokens/small").train("qaa")) - 1) // 64

@@ -122,16 +122,7 @@ def threads_of(record: Run) -> int:
     return record.engine["threads"]
 
 
-@pytest.mark.parametrize(
-    ("seconds", "chosen"),
-    [
-        ({8: 1.0, 4: 2.0, 2: 4.0, 1: 8.0}, 8),
-        ({8: 3.0, 4: 2.0, 2: 4.0, 1: 8.0}, 4),
-        ({8: 9.0, 4: 5.0, 2: 3.0, 1: 1.0}, 1),
-        ({8: 1.0, 4: 1.0, 2: 1.0, 1: 1.5}, 2),  # no more than pay
-        ({8: 0.9, 4: 1.0, 2: 2.0, 1: 4.0}, 8),
-    ],
-)
+@pytest.mark.parametrize(("seconds", "chosen"), inputs("rows")["test_threads_are_as_many_as_pay"])
 def test_threads_are_as_many_as_pay(seconds: dict[int, float], chosen: int) -> None:
     tried: list[int] = []
 

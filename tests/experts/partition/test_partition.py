@@ -6,7 +6,7 @@ from scipy.sparse import csr_matrix
 from scipy.sparse.linalg import svds
 
 from tests.experts.partition.test_topics import topical  # noqa: F401
-from tests.golden import cases, golden
+from tests.golden import cases, golden, inputs
 from tongues.core.errors import UserError
 from tongues.experts.partition.methods import dense, from_file, one_each
 from tongues.experts.partition.partition import (
@@ -88,15 +88,7 @@ def test_a_part_for_each_and_one_for_all() -> None:
     assert dense(["no", "en"]).shares == ({"no": 1.0, "en": 1.0},)
 
 
-@pytest.mark.parametrize(
-    ("name", "text"),
-    [
-        ("parts.yaml", "[[no, nan], [en]]"),  # YAML 1.2: a word stays a word
-        ("parts.yaml", "north: [no, nan]\nwest:\n- en\n"),
-        ("parts.json", '[["no",\n\t"nan"], ["en"]]'),
-        ("parts.json", '{"north": ["no", "nan"], "west": ["en"]}'),
-    ],
-)
+@pytest.mark.parametrize(("name", "text"), inputs("rows")["test_parts_from_a_file"])
 def test_parts_from_a_file(tmp_path: Path, name: str, text: str) -> None:
     partition = from_file(write(tmp_path, text, name), ["en", "nan", "no"])
     assert partition.clusters == (("no", "nan"), ("en",))

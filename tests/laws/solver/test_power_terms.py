@@ -3,6 +3,7 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
+from tests.golden import inputs
 from tests.laws.made import CPT, grid
 from tongues.laws import FORMS, Law
 from tongues.laws.solver import descend, pose, solve
@@ -47,14 +48,7 @@ def made_problem(form, fixed):
 
 
 @pytest.mark.parametrize(
-    ("form", "fixed"),
-    [
-        ("chinchilla", {}),
-        ("cpt", {}),
-        ("extended", {}),
-        ("chinchilla", {"A": 300.0}),
-        ("extended", {"gamma": 0.1, "E": 1.0}),
-    ],
+    ("form", "fixed"), inputs("rows")["test_gradient_and_curvature_are_the_slopes_of_the_objective"]
 )
 def test_gradient_and_curvature_are_the_slopes_of_the_objective(form, fixed):
     problem, weights, context = made_problem(form, fixed)

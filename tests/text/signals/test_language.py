@@ -265,13 +265,7 @@ def test_a_language_has_thresholds_of_its_own(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("languages", "says"),
-    [
-        ({"ga": {"digit": 0.2}}, "unknown key `digit`"),
-        ({"ga": {"near": "off"}}, "the same for all languages"),
-        ({"ga": "off"}, "is a map from tags"),
-        ({"ga": {"digits": "many"}}, "not a threshold"),
-    ],
+    ("languages", "says"), inputs("rows")["test_wrong_thresholds_of_a_language_are_refused"]
 )
 def test_wrong_thresholds_of_a_language_are_refused(languages: object, says: str) -> None:
     with pytest.raises(ValueError, match=says):
