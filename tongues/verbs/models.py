@@ -155,6 +155,7 @@ class Serve(Placed, Quietly, Verb[None]):
     port: int = option(_PORT, default=8000)
     key_file: Path | str | None = option(PATH, default=None)
     allow_host: Sequence[str] = option(metavar="NAME", many=True, default=())
+    allow_origin: Sequence[str] = option(metavar="ORIGIN", many=True, default=())
     max_batch: int = option(COUNT, default=16)
     max_tokens: int = option(COUNT, default=1024)
     timeout: float = option(_POSITIVE, default=120.0)

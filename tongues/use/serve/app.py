@@ -16,11 +16,13 @@ from typing import Any, Generic, TypeVar
 from starlette.applications import Starlette
 from starlette.datastructures import Headers
 from starlette.exceptions import HTTPException
+from starlette.middleware.cors import CORSMiddleware
 from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
 from starlette.types import Receive, Scope, Send
 
+from tongues import __version__
 from tongues.core.foreign.process import TextProcess
 from tongues.core.foreign.rules import has_template
 from tongues.experts.ensemble.model import Model
@@ -28,8 +30,8 @@ from tongues.experts.ensemble.routing import ROUTINGS
 from tongues.runs.record import read_run
 from tongues.train.base import find_run
 from tongues.train.metadata import languages_of
-from tongues.use.serve.bodies import Body, ChatBody, CompletionBody, parse
-from tongues.use.serve.completions import complete, converse, find_served
+from tongues.use.serve.bodies import ChatBody, CompletionBody, ModelBody, TokensBody, parse
+from tongues.use.serve.completions import complete, converse, find_served, tokenize
 from tongues.use.serve.engine import Engine
 from tongues.use.serve.refusal import HEADERS, Limits, Refusal, busy
 from tongues.use.serve.streaming import AnswerForm, Deadline, Generating
@@ -78,6 +80,16 @@ def check_host(headers: Headers, allowed: Collection[str]) -> None:
     raise Refusal(400, message, code="unknown_host")
 
 
+def check_origin(headers: Headers, allowed: Collection[str]) -> None:
+    """Refuse what the page of another site asks for; browsers name that site as `Origin`."""
+    origin = headers.get("origin", "").lower()
+    own = origin.partition("://")[2] == headers.get("host", "").lower()
+    if origin and not (own or origin in allowed or "*" in allowed):
+        hint = f"start the server with `--allow-origin {origin[:200]}`"
+        message = f"pages of `{origin[:200]}` may not ask this server; {hint}"
+        raise Refusal(403, message, code="unknown_origin")
+
+
 def describe_model(
     model: Model, created: int, examples: Mapping[str, str] | None = None
 ) -> dict[str, Any]:
@@ -124,7 +136,7 @@ def _known_languages(model: Model) -> tuple[str, ...]:
 
 
 T = TypeVar("T")
-B = TypeVar("B", bound=Body)
+B = TypeVar("B", bound=ModelBody)
 
 _LONG = 20_000  # bytes of a body beyond which it is read beside the loop; chosen
 _READERS = 2  # of such bodies at a time; chosen
@@ -145,7 +157,8 @@ class App:
     """Models by their names behind HTTP.
 
     engine: writes their texts; started and closed by the caller. key: that requests must have;
-    None: nothing. hosts: names of this server beyond `localhost` and numbers.
+    None: nothing. hosts: names of this server beyond `localhost` and numbers. origins: of other
+    sites whose pages may ask; `*`: all.
     """
 
     models: Mapping[str, Model]
@@ -153,6 +166,7 @@ class App:
     limits: Limits = field(default_factory=Limits)
     key: str | None = None
     hosts: frozenset[str] = frozenset()
+    origins: frozenset[str] = frozenset()
     answering: int = 0  # requests for texts that are answered now
     rules: dict[Path, TextProcess] = field(default_factory=dict)  # by the tokenizers' folders
     examples: Mapping[str, Mapping[str, str]] = field(default_factory=dict)  # by model, language
@@ -177,9 +191,12 @@ class App:
 
         listed = _json({"object": "list", "data": [*shown.values()]})
         texts = Texts(self, CompletionBody, complete), Texts(self, ChatBody, converse)
+        version = _json({"version": __version__})
         routes = [
             Route("/v1/completions", texts[0], methods=["POST"]),
             Route("/v1/chat/completions", texts[1], methods=["POST"]),
+            Route("/tokenize", Texts(self, TokensBody, tokenize), methods=["POST"]),
+            Route("/version", version, methods=["GET"]),
             Route("/v1/models", listed, methods=["GET"]),
             Route("/v1/models/{name:path}", one_model),
             Route("/health", health),
@@ -188,14 +205,28 @@ class App:
         self._opened = {"/health", *pages}  # to those without a key
         handlers: Any = {Refusal: _refused, HTTPException: _not_routed, Exception: _failed}
         self._routed = Starlette(routes=routes, exception_handlers=handlers)
+        self._shared = CORSMiddleware(
+            self._keyed,
+            allow_origins=self.origins,
+            allow_methods=["GET", "POST"],
+            allow_headers=["*"],
+        )
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer one request."""
         headers = Headers(scope=scope)
         try:
             check_host(headers, self.hosts)
+            check_origin(headers, self.origins)
+        except Refusal as refusal:
+            await refusal.response()(scope, receive, send)
+        else:
+            await self._shared(scope, receive, send)
+
+    async def _keyed(self, scope: Scope, receive: Receive, send: Send) -> None:
+        try:
             if scope["path"] not in self._opened:
-                _check_key(headers, self.key)
+                _check_key(Headers(scope=scope), self.key)
         except Refusal as refusal:
             await refusal.response()(scope, receive, send)
         else:
@@ -205,14 +236,14 @@ class App:
 class Texts(Generic[B]):
     """An address at which texts are generated.
 
-    read: the texts that a body of this kind asks for, and the form of their answer.
+    read: the texts that a body of this kind asks for, and the form of their answer; or the answer.
     """
 
     def __init__(
         self,
         app: App,
         kind: type[B],
-        read: Callable[[B, Model, TextProcess, Limits], AnswerForm],
+        read: Callable[[B, Model, TextProcess, Limits], AnswerForm | bytes],
     ) -> None:
         self._app, self._kind, self._read = app, kind, read
         self._readers = ThreadPoolExecutor(_READERS, thread_name_prefix="reader")
@@ -233,6 +264,9 @@ class Texts(Generic[B]):
         self, content: bytes, deadline: Deadline, scope: Scope, receive: Receive, send: Send
     ) -> None:
         answer = await self._answer(content, deadline)
+        if isinstance(answer, bytes):
+            await _json(answer)(scope, receive, send)
+            return
         generating = Generating(self._app.engine, answer.texts, deadline)
         try:
             if not answer.body.stream:
@@ -249,7 +283,7 @@ class Texts(Generic[B]):
         finally:
             generating.close()
 
-    async def _answer(self, content: bytes, deadline: Deadline) -> AnswerForm:
+    async def _answer(self, content: bytes, deadline: Deadline) -> AnswerForm | bytes:
         limits, counts = self._app.limits, self._app.engine.counts
         loop = asyncio.get_running_loop()
         if len(content) > _LONG:
@@ -278,6 +312,9 @@ async def _not_routed(request: Request, error: HTTPException) -> Response:
     """No such address, or not by this method."""
     code = {404: "not_found", 405: "method_not_allowed"}.get(error.status_code)
     message = f"`{request.method[:20]} {request.url.path[:200]}`: {error.detail.lower()}"
+    if error.status_code == 404:
+        paths = [route.path for route in request.app.routes if not {".", "{"} & {*route.path}]
+        message += f"; there are {', '.join(paths)}"
     return Refusal(error.status_code, message, code=code, headers=error.headers).response()
 
 

@@ -1,6 +1,7 @@
 """What a request may say: OpenAI's fields as far as they can be honoured, and a few of our own.
 
-A field that would change the answer and is not honoured is refused by its name.
+A field that would change the answer and is not honoured is refused by its name; values that change
+nothing, such as `min_p` 0, are passed over (`nothing.toml`).
 """
 
 import re
@@ -17,6 +18,7 @@ from pydantic import (
 )
 from pydantic_core import PydanticCustomError, from_json
 
+from tongues.core.beside import read_beside
 from tongues.core.errors import nearest
 from tongues.use.serve.refusal import Limits, Refusal
 
@@ -36,23 +38,21 @@ TokenList = Annotated[list[Token], Field(fail_fast=True), BeforeValidator(_whole
 TokenLists = Annotated[list[TokenList], Field(min_length=1, fail_fast=True)]
 Stop = Annotated[str, Field(min_length=1, max_length=200)]
 Stops = Annotated[list[Stop], Field(max_length=16, fail_fast=True)]
-Penalty = Annotated[float, Field(ge=0, le=0)]  # clients send 0, which changes nothing
 TokenName = Annotated[str, Field(pattern="^(0|[1-9][0-9]{0,9})$")]
 Bias = Annotated[float, Field(ge=-100, le=100)]
 Biases = Annotated[dict[TokenName, Bias], Field(max_length=1024, fail_fast=True)]
 Ignored = Annotated[str, Field(max_length=1000)]
 Nothing = Annotated[list[Any], Field(max_length=0)] | None
-T = TypeVar("T", bound="Body")
+T = TypeVar("T", bound="ModelBody")
 
 _MEANT = {
-    "tools": "are not supported here; leave them out",
-    "response_format": "is text here; leave it out",
-    "presence_penalty": "is not supported here; leave it out",
-    "frequency_penalty": "is not supported here; leave it out",
     "prompt": "is a text, a list of texts, a list of token ids, or a list of such lists",
     "stop": "is a text, or a list of at most 16 texts, none of them empty or over 200 characters",
     "content": "is a text, or a list of parts such as {'type': 'text', 'text': …}",
 }
+_TABLE = read_beside(__file__, "nothing.toml")
+NOTHING: dict[str, list[Any]] = _TABLE["nothing"]  # values that change nothing, by field
+IGNORED = frozenset[str](_TABLE["ignored"]["names"])
 _KIND = re.compile(
     r"^((list|dict|literal|nullable|function-\w+)\[.*\]|constrained-\w+|str|\[key\])$"
 )
@@ -78,11 +78,23 @@ class StreamOptions(Object):
     """Chunks are never padded here."""
 
 
-class Body(Object):
-    """What both kinds of requests may say."""
+class ModelBody(Object):
+    """What every request may say."""
 
-    model: Annotated[str, Field(min_length=1, max_length=1000)]
-    """The name of a served model."""
+    model: Annotated[str, Field(min_length=1, max_length=1000)] | None = None
+    """The name of a served model; may be left out where one is served."""
+
+
+class TokensBody(ModelBody):
+    """A request to /tokenize."""
+
+    prompt: str
+    """The text whose token ids are returned."""
+
+
+class Body(ModelBody):
+    """What both kinds of requests for texts may say."""
+
     temperature: Annotated[float, Field(ge=0, le=2)] | None = None
     """0 takes the most probable token; default: 1."""
     top_p: Annotated[float, Field(ge=0, le=1)] | None = None
@@ -96,13 +108,10 @@ class Body(Object):
     stream_options: StreamOptions | None = None
     stop: Stop | Stops | None = None
     """Strings that end a text; they are not part of it."""
-    presence_penalty: Penalty | None = None
-    frequency_penalty: Penalty | None = None
     logit_bias: Biases | None = None
     """Added to the log-probability of these token ids."""
     seed: Annotated[int, Field(ge=-(2**63), lt=2**63), BeforeValidator(_whole)] | None = None
     """The same seed generates the same text; random if left out."""
-    user: Ignored | None = None
     routing: Annotated[str, Field(max_length=100)] | None = None
     """Of an ensemble: which experts write, such as `filter:2` or `tfidf:2`."""
     language: Annotated[str, Field(max_length=100)] | None = None
@@ -153,12 +162,6 @@ class Message(Object):
         return content
 
 
-class ResponseFormat(Object):
-    """Plain text."""
-
-    type: Literal["text"]
-
-
 class ChatBody(Body):
     """A request to /v1/chat/completions."""
 
@@ -172,13 +175,6 @@ class ChatBody(Body):
     """Return each token's log-probability."""
     top_logprobs: TopLogprobs | None = None
     """Number of most probable alternatives to return for each token."""
-    tools: Nothing = None
-    tool_choice: Literal["none", "auto"] | None = None
-    response_format: ResponseFormat | None = None
-    store: bool | None = None
-    """Nothing is stored, so either is the same."""
-    metadata: Annotated[dict[str, str], Field(max_length=16)] | None = None
-    """Ignored."""
 
 
 def parse(kind: type[T], content: bytes, limits: Limits) -> T:
@@ -189,6 +185,9 @@ def parse(kind: type[T], content: bytes, limits: Limits) -> T:
         raise Refusal(400, f"the body is not JSON: {error}", code="invalid_json") from None
     if not isinstance(plain, dict):
         raise Refusal(400, "the body is not a JSON object", code="invalid_type")
+    for name in plain.keys() & (IGNORED | NOTHING.keys()):
+        if name in IGNORED or _is_nothing(name, plain[name]):
+            del plain[name]
     prompts = plain.get("prompt")
     prompts = prompts if isinstance(prompts, list) else []
     if len(prompts) > limits.texts and not isinstance(prompts[0], int | float):
@@ -200,7 +199,15 @@ def parse(kind: type[T], content: bytes, limits: Limits) -> T:
         raise _explain(error, kind) from None
 
 
-def _explain(error: ValidationError, kind: type[Body]) -> Refusal:
+def _is_nothing(name: str, value: Any) -> bool:
+    """Whether a field changes nothing by this value; 1 is not true, and 0 is not false."""
+    kind = isinstance(value, bool)
+    return value is None or any(
+        value == one and isinstance(one, bool) == kind for one in NOTHING[name]
+    )
+
+
+def _explain(error: ValidationError, kind: type[ModelBody]) -> Refusal:
     errors = error.errors(include_url=False, include_input=False)
     unknown = (
         one for one in errors if one["type"] == "extra_forbidden" and "content" not in one["loc"]
@@ -219,7 +226,8 @@ def _explain(error: ValidationError, kind: type[Body]) -> Refusal:
     elif first["type"] == "extra_forbidden":
         inner = {"messages": Message, "stream_options": StreamOptions}
         fields = (kind if len(names) == 1 else inner.get(names[0], kind)).model_fields
-        hint, field = nearest(names[-1][:100], fields), field[:100]
+        hint = "leave it out" if field in NOTHING else nearest(names[-1][:100], fields)
+        field = field[:100]
         message, code = f"`{field}` is not supported here; {hint}", "unknown_parameter"
     else:
         known = next((_MEANT[name] for name in reversed(names) if name in _MEANT), None)

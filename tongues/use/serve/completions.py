@@ -1,5 +1,6 @@
 """Texts and conversations continued: from OpenAI's bodies to requests, and the answers' JSON."""
 
+import json
 import secrets
 from collections import Counter
 from collections.abc import Mapping, Sequence
@@ -12,15 +13,20 @@ from tongues.core.foreign.process import TextProcess
 from tongues.experts.ensemble.model import Model, Prompt
 from tongues.experts.ensemble.request import Sampling, TextPiece, Token
 from tongues.experts.ensemble.routing import parse_routing
-from tongues.use.serve.bodies import Body, ChatBody, CompletionBody
+from tongues.use.serve.bodies import Body, ChatBody, CompletionBody, TokensBody
 from tongues.use.serve.refusal import Limits, Refusal, of_user
 from tongues.use.serve.streaming import AnswerForm, Completion
 
 _USUAL = 16  # tokens to write, as at OpenAI
 
 
-def find_served(models: Mapping[str, Model], name: str) -> Model:
-    """The served model of that name."""
+def find_served(models: Mapping[str, Model], name: str | None) -> Model:
+    """The served model of that name; None: the only one."""
+    if name is None:
+        if len(models) == 1:
+            return next(iter(models.values()))
+        message = f"`model` is missing; {nearest('', models)}"
+        raise Refusal(400, message, code="missing_required_parameter", param="model")
     if name not in models:
         plain, at, way = name.rpartition("@")
         hint = nearest(name[:200], models)
@@ -64,6 +70,16 @@ def complete(body: CompletionBody, model: Model, rules: TextProcess, limits: Lim
             score_prompt=bool(body.echo and (body.logprobs is not None or body.weights)),
         ),
     )
+
+
+def tokenize(body: TokensBody, model: Model, rules: TextProcess, _: Limits) -> bytes:
+    """The ids of a text as `prompt` of `/v1/completions` takes them, in vLLM's form."""
+    try:
+        ids = rules.encode(body.prompt).tolist()
+    except UserError as error:
+        raise of_user(error, "prompt") from None
+    found = {"count": len(ids), "max_model_len": model.context, "tokens": ids}
+    return json.dumps(found).encode()
 
 
 def converse(body: ChatBody, model: Model, rules: TextProcess, limits: Limits) -> AnswerForm:

@@ -121,6 +121,7 @@ def serve(asked: Serve) -> None:
             hosts=frozenset(
                 name.lower() for name in (*asked.allow_host, host, socket.gethostname())
             ),
+            origins=frozenset(origin.lower().rstrip("/") for origin in asked.allow_origin),
             rules=rules,
             examples={"example": read_json(_EXAMPLE / "examples.json")} if example else {},
         )
