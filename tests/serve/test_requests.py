@@ -156,6 +156,8 @@ def test_pages_of_named_sites_may_ask(served: Mapping[str, Model]) -> None:
         foreign = server.http.get("/v1/models", headers=key | {"origin": other})
         assert (foreign.status_code, fault(foreign)["code"]) == (403, "unknown_origin")
         assert "access-control-allow-origin" not in foreign.headers
+        before = server.http.options("/v1/models", headers=asked | {"origin": other})
+        assert before.status_code == 400
         page = server.http.get("/", headers={"origin": server.url.rstrip("/")})
         assert page.status_code == 200
     with serving(served, origins=frozenset({"*"})) as server:

@@ -33,7 +33,7 @@ from tongues.train.metadata import languages_of
 from tongues.use.serve.bodies import ChatBody, CompletionBody, ModelBody, TokensBody, parse
 from tongues.use.serve.completions import complete, converse, find_served, tokenize
 from tongues.use.serve.engine import Engine
-from tongues.use.serve.refusal import HEADERS, Limits, Refusal, busy
+from tongues.use.serve.refusal import HEADERS, Limits, Refusal
 from tongues.use.serve.streaming import AnswerForm, Deadline, Generating
 
 # The files of the page, and the names that requests may use of this server.
@@ -76,8 +76,7 @@ def check_host(headers: Headers, allowed: Collection[str]) -> None:
     with contextlib.suppress(ValueError):
         ipaddress.ip_address(name)
         return
-    message = f"`{name[:200]}` is not a name of this server; start it with `--allow-host NAME`"
-    raise Refusal(400, message, code="unknown_host")
+    raise Refusal("unknown_host", name=name[:200])
 
 
 def check_origin(headers: Headers, allowed: Collection[str]) -> None:
@@ -85,9 +84,7 @@ def check_origin(headers: Headers, allowed: Collection[str]) -> None:
     origin = headers.get("origin", "").lower()
     own = origin.partition("://")[2] == headers.get("host", "").lower()
     if origin and not (own or origin in allowed or "*" in allowed):
-        hint = f"start the server with `--allow-origin {origin[:200]}`"
-        message = f"pages of `{origin[:200]}` may not ask this server; {hint}"
-        raise Refusal(403, message, code="unknown_origin")
+        raise Refusal("unknown_origin", origin=origin[:200])
 
 
 def describe_model(
@@ -186,17 +183,16 @@ class App:
 
         async def health(_: Request) -> Response:
             if not self.engine.alive:
-                raise Refusal(503, "no texts are begun", code="server_failed")
+                raise Refusal("silent")
             return _json({"status": "ok"})
 
         listed = _json({"object": "list", "data": [*shown.values()]})
         texts = Texts(self, CompletionBody, complete), Texts(self, ChatBody, converse)
-        version = _json({"version": __version__})
         routes = [
             Route("/v1/completions", texts[0], methods=["POST"]),
             Route("/v1/chat/completions", texts[1], methods=["POST"]),
             Route("/tokenize", Texts(self, TokensBody, tokenize), methods=["POST"]),
-            Route("/version", version, methods=["GET"]),
+            Route("/version", _json({"version": __version__}), methods=["GET"]),
             Route("/v1/models", listed, methods=["GET"]),
             Route("/v1/models/{name:path}", one_model),
             Route("/health", health),
@@ -205,28 +201,19 @@ class App:
         self._opened = {"/health", *pages}  # to those without a key
         handlers: Any = {Refusal: _refused, HTTPException: _not_routed, Exception: _failed}
         self._routed = Starlette(routes=routes, exception_handlers=handlers)
-        self._shared = CORSMiddleware(
-            self._keyed,
-            allow_origins=self.origins,
-            allow_methods=["GET", "POST"],
-            allow_headers=["*"],
-        )
+        self._shared = CORSMiddleware(self._checked, self.origins, ["GET", "POST"], ["*"])
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer one request."""
+        await self._shared(scope, receive, send)
+
+    async def _checked(self, scope: Scope, receive: Receive, send: Send) -> None:
         headers = Headers(scope=scope)
         try:
             check_host(headers, self.hosts)
             check_origin(headers, self.origins)
-        except Refusal as refusal:
-            await refusal.response()(scope, receive, send)
-        else:
-            await self._shared(scope, receive, send)
-
-    async def _keyed(self, scope: Scope, receive: Receive, send: Send) -> None:
-        try:
             if scope["path"] not in self._opened:
-                _check_key(Headers(scope=scope), self.key)
+                _check_key(headers, self.key)
         except Refusal as refusal:
             await refusal.response()(scope, receive, send)
         else:
@@ -293,7 +280,8 @@ class Texts(Generic[B]):
             body = parse(self._kind, content, limits)
         model = find_served(self._app.models, body.model)
         if counts.running + counts.queued >= limits.running + limits.queued:
-            raise busy(f"{counts.queued} texts are waiting already")  # not made into tokens
+            why = f"{counts.queued} texts are waiting already"
+            raise Refusal("server_busy", why=why)  # not made into tokens
         rules = self._app.rules[model.ensemble.tokenizer.resolve()]
         work = loop.run_in_executor(rules.pool, self._read, body, model, rules, limits)
         return await deadline.keep(work)
@@ -310,16 +298,16 @@ async def _refused(_: Request, refusal: Refusal) -> Response:
 
 async def _not_routed(request: Request, error: HTTPException) -> Response:
     """No such address, or not by this method."""
-    code = {404: "not_found", 405: "method_not_allowed"}.get(error.status_code)
-    message = f"`{request.method[:20]} {request.url.path[:200]}`: {error.detail.lower()}"
-    if error.status_code == 404:
-        paths = [route.path for route in request.app.routes if not {".", "{"} & {*route.path}]
-        message += f"; there are {', '.join(paths)}"
-    return Refusal(error.status_code, message, code=code, headers=error.headers).response()
+    title = "not_found" if error.status_code == 404 else "method_not_allowed"
+    paths = [route.path for route in request.app.routes if not {".", "{"} & {*route.path}]
+    asked = {"method": request.method[:20], "path": request.url.path[:200]}
+    refusal = Refusal(title, paths=", ".join(paths), **asked)
+    refusal.headers |= error.headers or {}
+    return refusal.response()
 
 
 async def _failed(_: Request, __: Exception) -> Response:
-    return Refusal(500, "the server failed", code="server_failed").response()
+    return Refusal("server_failed").response()
 
 
 def _check_key(headers: Headers, key: str | None) -> None:
@@ -327,17 +315,14 @@ def _check_key(headers: Headers, key: str | None) -> None:
     right = key is not None and compare_digest(value.strip().encode(), key.encode())
     if key is None or (kind.lower() == "bearer" and right):
         return
-    message = "the API key is wrong" if value else "say the API key: `Authorization: Bearer KEY`"
-    headers_back = {"www-authenticate": "Bearer"}
-    raise Refusal(401, message, code="invalid_api_key", headers=headers_back)
+    raise Refusal("invalid_api_key" if value else "no_api_key")
 
 
 async def _read_body(headers: Headers, receive: Receive, limits: Limits) -> bytes:
     """The body; one that is too large is read on, so that the sender comes to read the answer."""
     kind = headers.get("content-type", "").partition(";")[0].strip().lower()
     if kind != "application/json" or headers.get("content-encoding", "identity") != "identity":
-        message = "set the header `Content-Type: application/json`, without a content encoding"
-        raise Refusal(415, message, code="unsupported_media_type")
+        raise Refusal("unsupported_media_type")
     content, size, more = bytearray(), 0, True
     try:
         async with asyncio.timeout(limits.sending):
@@ -349,11 +334,9 @@ async def _read_body(headers: Headers, receive: Receive, limits: Limits) -> byte
                 size += len(part)
                 content += part if size <= limits.body else b""
     except TimeoutError:
-        message = f"the request did not come within {limits.sending:g} seconds"
-        raise Refusal(408, message, code="timeout", headers={"connection": "close"}) from None
+        raise Refusal("late_body", seconds=limits.sending) from None
     if size > limits.body:
-        message = f"the body is larger than {limits.body:,} bytes"
-        raise Refusal(413, message, code="body_too_large")
+        raise Refusal("body_too_large", most=limits.body)
     return bytes(content)
 
 

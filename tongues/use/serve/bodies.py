@@ -20,7 +20,7 @@ from pydantic_core import PydanticCustomError, from_json
 
 from tongues.core.beside import read_beside
 from tongues.core.errors import nearest
-from tongues.use.serve.refusal import Limits, Refusal
+from tongues.use.serve.refusal import MEANT, Limits, Refusal
 
 
 def _whole(value: Any) -> Any:
@@ -41,15 +41,8 @@ Stops = Annotated[list[Stop], Field(max_length=16, fail_fast=True)]
 TokenName = Annotated[str, Field(pattern="^(0|[1-9][0-9]{0,9})$")]
 Bias = Annotated[float, Field(ge=-100, le=100)]
 Biases = Annotated[dict[TokenName, Bias], Field(max_length=1024, fail_fast=True)]
-Ignored = Annotated[str, Field(max_length=1000)]
-Nothing = Annotated[list[Any], Field(max_length=0)] | None
 T = TypeVar("T", bound="ModelBody")
 
-_MEANT = {
-    "prompt": "is a text, a list of texts, a list of token ids, or a list of such lists",
-    "stop": "is a text, or a list of at most 16 texts, none of them empty or over 200 characters",
-    "content": "is a text, or a list of parts such as {'type': 'text', 'text': …}",
-}
 _TABLE = read_beside(__file__, "nothing.toml")
 NOTHING: dict[str, list[Any]] = _TABLE["nothing"]  # values that change nothing, by field
 IGNORED = frozenset[str](_TABLE["ignored"]["names"])
@@ -74,8 +67,6 @@ class StreamOptions(Object):
 
     include_usage: bool | None = None
     """A last chunk with the number of tokens."""
-    include_obfuscation: bool | None = None
-    """Chunks are never padded here."""
 
 
 class ModelBody(Object):
@@ -147,12 +138,6 @@ class Message(Object):
     content: str | Annotated[list[TextPart], Field(min_length=1, fail_fast=True)] | None
     """Null where an answer was empty."""
     type: Literal["message"] | None = None
-    name: Ignored | None = None
-    refusal: None = None
-    audio: None = None
-    function_call: None = None
-    tool_calls: Nothing = None
-    annotations: Nothing = None
 
     @field_validator("content")
     @classmethod
@@ -182,29 +167,33 @@ def parse(kind: type[T], content: bytes, limits: Limits) -> T:
     try:
         plain = from_json(content, allow_inf_nan=False)
     except ValueError as error:
-        raise Refusal(400, f"the body is not JSON: {error}", code="invalid_json") from None
+        raise Refusal("invalid_json", why=error) from None
     if not isinstance(plain, dict):
-        raise Refusal(400, "the body is not a JSON object", code="invalid_type")
-    for name in plain.keys() & (IGNORED | NOTHING.keys()):
-        if name in IGNORED or _is_nothing(name, plain[name]):
-            del plain[name]
-    prompts = plain.get("prompt")
-    prompts = prompts if isinstance(prompts, list) else []
+        raise Refusal("no_object")
+    _drop_nothing(plain)
+    _drop_nothing(plain.get("stream_options"))
+    for message in _listed(plain.get("messages")):
+        _drop_nothing(message)
+    prompts = _listed(plain.get("prompt"))
     if len(prompts) > limits.texts and not isinstance(prompts[0], int | float):
-        message = f"{len(prompts)} prompts in one request; {limits.texts} at most"
-        raise Refusal(400, message, code="array_above_max_length", param="prompt")
+        raise Refusal("array_above_max_length", count=len(prompts), most=limits.texts)
     try:
         return kind.model_validate(plain)
     except ValidationError as error:
         raise _explain(error, kind) from None
 
 
-def _is_nothing(name: str, value: Any) -> bool:
-    """Whether a field changes nothing by this value; 1 is not true, and 0 is not false."""
-    kind = isinstance(value, bool)
-    return value is None or any(
-        value == one and isinstance(one, bool) == kind for one in NOTHING[name]
-    )
+def _listed(value: Any) -> list[Any]:
+    return value if isinstance(value, list) else []
+
+
+def _drop_nothing(fields: Any) -> None:
+    """Drop the fields of an object that change nothing; 1 is not true, and 0 is not false."""
+    for name in (IGNORED | NOTHING.keys()) & set(fields if isinstance(fields, dict) else ()):
+        value, values = fields[name], NOTHING.get(name, ())
+        same = any(x == value and isinstance(x, bool) == isinstance(value, bool) for x in values)
+        if name in IGNORED or value is None or same:
+            del fields[name]
 
 
 def _explain(error: ValidationError, kind: type[ModelBody]) -> Refusal:
@@ -230,8 +219,8 @@ def _explain(error: ValidationError, kind: type[ModelBody]) -> Refusal:
         field = field[:100]
         message, code = f"`{field}` is not supported here; {hint}", "unknown_parameter"
     else:
-        known = next((_MEANT[name] for name in reversed(names) if name in _MEANT), None)
+        known = next((MEANT[name] for name in reversed(names) if name in MEANT), None)
         plain = first["msg"].replace(" after validation", "")
         reason = known or re.sub(r"^(Input|\w+) should", "should", plain)
         message = f"`{field}` {reason}"
-    return Refusal(400, message, code=code, param=field)
+    return Refusal("wrong", field, code, message=message)
