@@ -14,9 +14,8 @@ lm-eval's at `softmax_dtype=float64` too, which has its own column. What is left
 digit, which lm-eval's batch size changes too.
 
 A second table has seconds of processor time, of one thread, that each side's model takes for
-lm-eval's requests: eight items a task, behind 0, 3 and 8 demonstrations, which lm-eval draws for
-each item, and behind the same 8 for all items. Each side is warmed up by an item of each task in a
-process of its own.
+lm-eval's requests, behind 0, 3 and 8 demonstrations, which lm-eval draws for each item, and behind
+the same 8 for all items. Each side is warmed up by an item of each task in a process of its own.
 
 usage: python benchmarks/lm_eval_tasks.py DATA [BASE]
 DATA: a folder with `eval/xcopa`, `eval/pawsx_dev` and `text/mdn`. BASE: SmolLM2 135M, by default
@@ -64,28 +63,29 @@ TASKS = {  # lm-eval's file, and the split that it scores
 LOSSES = ("lambada_openai", "wikitext")
 BEGUN = (*LOSSES, "gsm8k", "triviaqa")  # of the second model
 SHOWN = ("gsm8k", "triviaqa")  # behind demonstrations
-TIMED, MOST = ("xcopa_sw", "paws_en", "hellaswag", "triviaqa"), 8  # items and demonstrations
+TIMED, MOST = ("xcopa_sw", "paws_en", "hellaswag", "triviaqa"), 8  # demonstrations
+TIMES = ((0, True, 64), (3, True, 24), (MOST, True, 12), (MOST, False, 12))  # drawn; items
 UNTIL = {"gsm8k": ["Question:"], "triviaqa": ["\n", ".", ","], "wmt14-fr-en": ["\n"]}
 
 
-def rows_of(path: Path, count: int = ITEMS + MOST) -> list[dict[str, Any]]:
+def rows_of(path: Path, count: int) -> list[dict[str, Any]]:
     """The first rows of a file."""
     opened = gzip.open if path.suffix == ".gz" else open
     with opened(path, "rt", encoding="utf-8") as lines:
         return [json.loads(line) for _, line in zip(range(count), lines, strict=False)]
 
 
-def rows_by_task(data: Path) -> Iterator[tuple[str, list[dict[str, Any]]]]:
+def rows_by_task(data: Path, count: int) -> Iterator[tuple[str, list[dict[str, Any]]]]:
     """Rows in the fields of each task's data set."""
     random = np.random.default_rng(0)
-    copa = rows_of(data / "eval/xcopa/en.jsonl")
+    copa = rows_of(data / "eval/xcopa/en.jsonl", count)
     yield "copa", copa
-    yield "xcopa_sw", rows_of(data / "eval/xcopa/sw.jsonl")
-    paws, french = (rows_of(data / f"eval/pawsx_dev/{lang}.jsonl") for lang in ("en", "fr"))
+    yield "xcopa_sw", rows_of(data / "eval/xcopa/sw.jsonl", count)
+    paws, french = (rows_of(data / f"eval/pawsx_dev/{lang}.jsonl", count) for lang in ("en", "fr"))
     yield "paws_en", paws
-    documents = [row["text"].split() for row in rows_of(data / "text/mdn/en.jsonl.gz", ITEMS)]
+    documents = [row["text"].split() for row in rows_of(data / "text/mdn/en.jsonl.gz", count)]
     endings = [" ".join(words[24:36]) for words in documents]
-    others = [random.permutation([at, *random.permutation(ITEMS)[:3]]) for at in range(ITEMS)]
+    others = [random.permutation([at, *random.permutation(count)[:3]]) for at in range(count)]
     yield (
         "hellaswag",
         [
@@ -96,7 +96,7 @@ def rows_by_task(data: Path) -> Iterator[tuple[str, list[dict[str, Any]]]]:
     )
     yield "lambada_openai", [{"text": " ".join(words[:40])} for words in documents]
     yield "wikitext", [{"page": " ".join(words[:240])} for words in documents[:DOCUMENTS]]
-    pairs = random.integers(0, 10, (ITEMS + SHOTS, 2)).tolist()
+    pairs = random.integers(0, 10, (count, 2)).tolist()
     sums = [(f"What is {a} plus {b}?", a + b) for a, b in pairs]
     yield (
         "arithmetic_2da",
@@ -122,12 +122,12 @@ def rows_by_task(data: Path) -> Iterator[tuple[str, list[dict[str, Any]]]]:
 
 
 def write_task(
-    folder: Path, name: str, rows: list[dict[str, Any]], shots: int, *, drawn: bool = True
+    folder: Path, name: str, rows: list[dict[str, Any]], shots: int = 0, *, drawn: bool = True
 ) -> str:
     """lm-eval's task on these rows, as a YAML file; drawn: demonstrations differ between items."""
     tasks = Path(str(importlib.import_module("lm_eval.tasks").__file__)).parent
     path, split = TASKS[name]
-    parts = {split: rows[:ITEMS]}
+    parts = {split: rows[: len(rows) - shots]}
     if shots:
         parts["shown"] = rows[-shots:]
     for part, some in parts.items():
@@ -222,7 +222,7 @@ def clock(side: str, base: str, files: list[str]) -> None:
     found = []
     for file in files:
         taken[0] = 0.0
-        scores = scored(model, [file], limit=MOST)
+        scores = scored(model, [file])
         found.append([taken[0], scores])
     print(json.dumps(found))
 
@@ -230,10 +230,10 @@ def clock(side: str, base: str, files: list[str]) -> None:
 def compare_times(folder: Path, data: Path, base: Path) -> Iterator[str]:
     """Lines of the table of both sides' seconds."""
     yield f"{'demonstrations':16} {'task':15} {'lm-eval':>9} {'tongues':>9}  times  scores"
-    for shots, drawn in ((0, True), (3, True), (MOST, True), (MOST, False)):
+    for shots, drawn, items in TIMES:
         place = folder / f"{shots}-{drawn}"
         place.mkdir()
-        rows = dict(rows_by_task(data))
+        rows = dict(rows_by_task(data, items + shots))
         files = [write_task(place, name, rows[name], shots, drawn=drawn) for name in TIMED]
         sides = []
         for side in ("lm-eval", "tongues"):
@@ -245,7 +245,7 @@ def compare_times(folder: Path, data: Path, base: Path) -> Iterator[str]:
             same = "equal" if one == two else "differ"
             yield f"{said:16} {name:15} {own:9.2f} {other:9.2f}  {own / other:5.2f}  {same}"
         of, to = (sum(seconds for seconds, _ in side[:-1]) for side in sides)
-        yield f"{said:16} {'by choices':15} {of:9.2f} {to:9.2f}  {of / to:5.2f}"
+        yield f"{said:16} {'by choices':15} {of:9.2f} {to:9.2f}  {of / to:5.2f}  {items} items each"
 
 
 def quiet() -> None:
@@ -269,8 +269,9 @@ def main(data: Path, base: Path) -> None:
             times.append(line)
             print(line, flush=True)
         files = {
-            name: write_task(folder, name, rows, SHOTS if name in SHOWN else 0)
-            for name, rows in rows_by_task(data)
+            name: write_task(folder, name, rows[: ITEMS + shots], shots)
+            for name, rows in rows_by_task(data, ITEMS + SHOTS)
+            for shots in (SHOTS if name in SHOWN else 0,)
         }
         for model, names in (("plain", list(TASKS)), ("begun", list(BEGUN))):
             variant(base, folder / model, begun=model == "begun")
@@ -299,7 +300,7 @@ def main(data: Path, base: Path) -> None:
         f"of {count} scores of {len(TASKS)} tasks {equal} are equal to the printed digit, {whole}"
         f" where its softmax is taken in float64; {inside} are neither 0 nor 1",
         *lines,
-        f"seconds of processor time, {MOST} items a task, SmolLM2 135M in fp32, lm-eval in fours",
+        "seconds of processor time for a task, SmolLM2 135M in fp32, lm-eval in fours",
         *times,
     ]
     print(*lines[:3], sep="\n")
