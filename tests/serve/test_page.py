@@ -98,8 +98,8 @@ def test_a_page_of_another_site_asks_where_it_is_allowed(
     for origins, found in ((frozenset(), "TypeError"), (own, "small/small")):
         with serving(served, origins=origins) as other:
             body = json.dumps({"model": "small/small", "prompt": "a", "max_tokens": 1})
-            how = {"method": "POST", "body": body}
-            how["headers"] = {"content-type": "application/json", "authorization": "Bearer a"}
+            sent = {"content-type": "application/json", "authorization": "Bearer a"}
+            how = {"method": "POST", "body": body, "headers": sent}
             ask = f"fetch('{other.url}v1/completions', {json.dumps(how)})"
             ask += ".then((answer) => answer.json()).then((text) => text.model)"
             assert tab.evaluate(f"{ask}.catch((fault) => fault.name)") == found

@@ -65,10 +65,11 @@ class _Items:
         if self.chance and self.labels.min() >= 0 and len(set(self.labels.tolist())) > 1:
             majority = float(np.bincount(self.labels).max() / len(self.ids))
         sizes = np.unique(np.array(self.groups), return_counts=True)[1]
+        worth = float(sizes.sum() ** 2 / (sizes**2).sum())
         counts = (len(self.ids), len(sizes), len(self.values))
         share = _measured([self.values], [self.groups], _unit(self))
-        worth = float(sizes.sum() ** 2 / (sizes**2).sum())
-        return Accuracy(share, self.chance, majority, *counts, worth)
+        of_few = 2 * worth < len(sizes)
+        return Accuracy(share, self.chance, majority, *counts, worth if of_few else None)
 
 
 ByLanguage: TypeAlias = Mapping[str, _Items]

@@ -151,12 +151,7 @@ class Accuracy:
     items: int
     groups: int  # of items that are not independent
     fewshot_seeds: int
-    worth: float | None = None  # groups of one size with as many degrees of freedom
-
-    @property
-    def uneven(self) -> bool:
-        """Whether a few groups hold so many of the items that the others hardly count."""
-        return self.worth is not None and 2 * self.worth < self.groups
+    worth: float | None = None  # alike groups with as many degrees of freedom, if under half
 
     @property
     def guessing(self) -> float:

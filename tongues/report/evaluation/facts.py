@@ -6,7 +6,7 @@ from typing import Literal
 from tongues.core.estimate import Estimate
 from tongues.core.significance import detectable
 from tongues.evaluate.choice import Choice
-from tongues.evaluate.evaluation import Accuracy, Evaluation, TaskScores
+from tongues.evaluate.evaluation import Evaluation, TaskScores
 from tongues.report.evaluation.tables import Measure
 
 
@@ -45,14 +45,6 @@ def at_chance(measure: Measure) -> bool:
     guessed = guessed_languages(measure)
     every = len(measure.scores.languages)
     return len(measure.values) > 1 and all(len(of) == every for of in guessed.values())
-
-
-def uneven_tasks(measure: Measure) -> dict[str, Accuracy]:
-    """Of a task, the languages whose items are mostly in few groups."""
-    if not isinstance(measure.scores, TaskScores):
-        return {}
-    each = next(iter(measure.scores.accuracies.values()))
-    return {language: of for language, of in each.items() if of.uneven}
 
 
 def guessed_languages(measure: Measure) -> dict[str, list[str]]:

@@ -220,32 +220,29 @@ class App:
             await self._routed(scope, receive, send)
 
 
+@dataclass(frozen=True)
 class Texts(Generic[B]):
     """An address at which texts are generated.
 
     read: the texts that a body of this kind asks for, and the form of their answer; or the answer.
     """
 
-    def __init__(
-        self,
-        app: App,
-        kind: type[B],
-        read: Callable[[B, Model, TextProcess, Limits], AnswerForm | bytes],
-    ) -> None:
-        self._app, self._kind, self._read = app, kind, read
-        self._readers = ThreadPoolExecutor(_READERS, thread_name_prefix="reader")
+    app: App
+    kind: type[B]
+    read: Callable[[B, Model, TextProcess, Limits], AnswerForm | bytes]
+    readers: ThreadPoolExecutor = field(default_factory=lambda: ThreadPoolExecutor(_READERS))
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer one request; what is written for those who went away is given up."""
-        deadline = Deadline(self._app.limits.seconds)
-        self._app.answering += 1
+        deadline = Deadline(self.app.limits.seconds)
+        self.app.answering += 1
         try:
-            content = await _read_body(Headers(scope=scope), receive, self._app.limits)
+            content = await _read_body(Headers(scope=scope), receive, self.app.limits)
             await _attended(receive, self._write(content, deadline, scope, receive, send))
         except Disconnected:
             pass
         finally:
-            self._app.answering -= 1
+            self.app.answering -= 1
 
     async def _write(
         self, content: bytes, deadline: Deadline, scope: Scope, receive: Receive, send: Send
@@ -254,7 +251,7 @@ class Texts(Generic[B]):
         if isinstance(answer, bytes):
             await _json(answer)(scope, receive, send)
             return
-        generating = Generating(self._app.engine, answer.texts, deadline)
+        generating = Generating(self.app.engine, answer.texts, deadline)
         try:
             if not answer.body.stream:
                 await _json(await answer.all_at_once(generating))(scope, receive, send)
@@ -271,19 +268,19 @@ class Texts(Generic[B]):
             generating.close()
 
     async def _answer(self, content: bytes, deadline: Deadline) -> AnswerForm | bytes:
-        limits, counts = self._app.limits, self._app.engine.counts
+        limits, counts = self.app.limits, self.app.engine.counts
         loop = asyncio.get_running_loop()
         if len(content) > _LONG:
-            work = loop.run_in_executor(self._readers, parse, self._kind, content, limits)
+            work = loop.run_in_executor(self.readers, parse, self.kind, content, limits)
             body = await deadline.keep(work)
         else:
-            body = parse(self._kind, content, limits)
-        model = find_served(self._app.models, body.model)
+            body = parse(self.kind, content, limits)
+        model = find_served(self.app.models, body.model)
         if counts.running + counts.queued >= limits.running + limits.queued:
             why = f"{counts.queued} texts are waiting already"
             raise Refusal("server_busy", why=why)  # not made into tokens
-        rules = self._app.rules[model.ensemble.tokenizer.resolve()]
-        work = loop.run_in_executor(rules.pool, self._read, body, model, rules, limits)
+        rules = self.app.rules[model.ensemble.tokenizer.resolve()]
+        work = loop.run_in_executor(rules.pool, self.read, body, model, rules, limits)
         return await deadline.keep(work)
 
 

@@ -137,7 +137,6 @@ class Message(Object):
     role: Literal["system", "developer", "user", "assistant"]
     content: str | Annotated[list[TextPart], Field(min_length=1, fail_fast=True)] | None
     """Null where an answer was empty."""
-    type: Literal["message"] | None = None
 
     @field_validator("content")
     @classmethod

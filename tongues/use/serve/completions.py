@@ -22,10 +22,9 @@ _USUAL = 16  # tokens to write, as at OpenAI
 
 def find_served(models: Mapping[str, Model], name: str | None) -> Model:
     """The served model of that name; None: the only one."""
-    if name is None:
-        if len(models) == 1:
-            return next(iter(models.values()))
+    if name is None and len(models) > 1:
         raise Refusal("missing_model", hint=nearest("", models))
+    name = next(iter(models)) if name is None else name
     if name not in models:
         plain, at, way = name.rpartition("@")
         hint = nearest(name[:200], models)
@@ -75,8 +74,7 @@ def tokenize(body: TokensBody, model: Model, rules: TextProcess, _: Limits) -> b
         ids = rules.encode(body.prompt).tolist()
     except UserError as error:
         raise of_user(error, "prompt") from None
-    found = {"count": len(ids), "max_model_len": model.context, "tokens": ids}
-    return json.dumps(found).encode()
+    return json.dumps({"count": len(ids), "max_model_len": model.context, "tokens": ids}).encode()
 
 
 def converse(body: ChatBody, model: Model, rules: TextProcess, limits: Limits) -> AnswerForm:
@@ -228,8 +226,7 @@ def _completions(
 def _check_tokens(model: Model, tokens: np.ndarray, param: str) -> None:
     known = len(model.token_bytes)
     if len(tokens) and tokens.max() >= known:
-        about = {"name": model.name, "most": known - 1, "token": tokens.max()}
-        raise Refusal("unknown_token", param, **about)
+        raise Refusal("unknown_token", param, name=model.name, most=known - 1, token=tokens.max())
 
 
 def _token_name(model: Model, token: int) -> str:

@@ -11,7 +11,6 @@ from tongues.core.errors import UserError
 
 _TABLE = read_beside(__file__, "refusals.toml")
 MEANT: dict[str, str] = _TABLE["meant"]
-_KINDS = {401: "authentication_error", 429: "rate_limit_error"}  # as OpenAI names them
 HEADERS = {"cache-control": "no-store", "x-content-type-options": "nosniff"}  # of all but the page
 
 
@@ -49,7 +48,7 @@ class Refusal(Exception):
         super().__init__(message)
         self.headers = HEADERS | said.get("headers", {})
         kind = "server_error" if self.status >= 500 else "invalid_request_error"
-        error = {"message": message, "type": _KINDS.get(self.status, kind)}
+        error = {"message": message, "type": said.get("type", kind)}
         error |= {"param": param or said.get("param"), "code": code or said.get("code", title)}
         self.body = json.dumps({"error": error})
 
