@@ -276,9 +276,8 @@ class Texts(Generic[B]):
         else:
             body = parse(self.kind, content, limits)
         model = find_served(self.app.models, body.model)
-        if counts.running + counts.queued >= limits.running + limits.queued:
-            why = f"{counts.queued} texts are waiting already"
-            raise Refusal("server_busy", why=why)  # not made into tokens
+        if counts.running + counts.queued >= limits.running + limits.queued:  # not tokenized
+            raise Refusal("server_busy", why=f"{counts.queued} texts are waiting already")
         rules = self.app.rules[model.ensemble.tokenizer.resolve()]
         work = loop.run_in_executor(rules.pool, self.read, body, model, rules, limits)
         return await deadline.keep(work)
