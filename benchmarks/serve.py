@@ -50,7 +50,7 @@ from tongues.text.tokens.tokenizer import save_tokenizer, train_tokenizer
 K, VOCABULARY, CONTEXT = 8, 8192, 512
 STREAMS, PROMPT, MOST, ROUNDS = 16, 64, 96, 5
 REQUESTS, CLIENTS = 3000, 8  # to the example
-BASE_ROUNDS, BASE_ALONE = 2, 4  # rounds, and texts one after another, of the base
+BASE_ROUNDS, BASE_ALONE = 1, 2  # rounds, and texts one after another, of the base
 
 
 def make(workspace: Path, shape: str) -> list[str]:
@@ -187,7 +187,8 @@ def answers(url: str) -> bool:
 
 async def measure_base(url: str, model: str, prompts: list[str]) -> tuple[float, float, list[str]]:
     """Tokens a second one after another and at once, of one round, and the texts."""
-    async with httpx.AsyncClient(base_url=url, timeout=600) as client:
+    once = httpx.Limits(max_keepalive_connections=0)  # llama.cpp's server closes what it kept
+    async with httpx.AsyncClient(base_url=url, timeout=600, limits=once) as client:
         await stream(client, model, prompts[0])
         began = time.perf_counter()
         alone = [await stream(client, model, prompt) for prompt in prompts[:BASE_ALONE]]
