@@ -138,6 +138,10 @@ def test_items_of_one_group_count_as_one() -> None:
     once = task_scores({"a": {"fr": answers(right[:, ::4])}}, [], "sum", 0)
     of, single = scores.accuracies["a"]["fr"], once.accuracies["a"]["fr"]
     assert (of.items, of.groups, of.chance) == (400, 100, single.chance)
+    assert (of.worth, single.worth) == (None, None)
+    large = [[replace(score, group="0") for score in row[:200]] + row[200:] for row in grouped]
+    (few,) = task_scores({"a": {"fr": large}}, [], "sum", 0).accuracies["a"].values()
+    assert (few.groups, few.worth) == (51, pytest.approx(400**2 / (200**2 + 50 * 4**2)))
     assert of.share.low == pytest.approx(single.share.low)
     assert scores.mean["a"].low == pytest.approx(single.share.low)
     both = {"a": {"fr": grouped, "sw": grouped}, "b": {"fr": answers(~right), "sw": grouped}}

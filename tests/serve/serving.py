@@ -48,6 +48,7 @@ def serving(
     limits: Limits | None = None,
     *,
     key: str | None = None,
+    origins: frozenset[str] = frozenset(),
     examples: Mapping[str, Mapping[str, str]] | None = None,
 ) -> Iterator[Server]:
     """Serve these until the end of the block."""
@@ -59,6 +60,7 @@ def serving(
         limits,
         key=key,
         hosts=frozenset({"tongues.test"}),
+        origins=origins,
         rules=RULES,
         examples=examples or {},
     )

@@ -90,6 +90,22 @@ def test_the_page_has_nothing_inline_and_loads_nothing_from_elsewhere() -> None:
 
 
 @browser
+def test_a_page_of_another_site_asks_where_it_is_allowed(
+    tab: Tab, address: str, served: dict[str, Model]
+) -> None:
+    tab.go(f"{address}health")  # without the policy of the page, which asks nobody else
+    own = frozenset({address.rstrip("/")})
+    for origins, found in ((frozenset(), "TypeError"), (own, "small/small")):
+        with serving(served, origins=origins) as other:
+            body = json.dumps({"model": "small/small", "prompt": "a", "max_tokens": 1})
+            sent = {"content-type": "application/json", "authorization": "Bearer a"}
+            how = {"method": "POST", "body": body, "headers": sent}
+            ask = f"fetch('{other.url}v1/completions', {json.dumps(how)})"
+            ask += ".then((answer) => answer.json()).then((text) => text.model)"
+            assert tab.evaluate(f"{ask}.catch((fault) => fault.name)") == found
+
+
+@browser
 def test_writes_what_the_server_says_and_colours_every_token(tab: Tab, address: str) -> None:
     prompt = "the end of"
     visit(tab, address, text=prompt, temperature="0", max_tokens="24")

@@ -12,12 +12,13 @@ from typing import Any
 import httpx
 import pytest
 
+import tongues
 from tests.golden import cases, golden, inputs
 from tests.serve.serving import Server, serving
 from tongues.core.foreign.process import TextProcess
 from tongues.experts.ensemble.model import Model
 from tongues.experts.ensemble.writer import Writer
-from tongues.use.serve.bodies import Body, ChatBody, CompletionBody
+from tongues.use.serve.bodies import IGNORED, NOTHING, Body, ChatBody, CompletionBody
 from tongues.use.serve.refusal import Limits
 
 GOOD = {"model": "small/small", "prompt": "the ban", "max_tokens": 2}
@@ -47,21 +48,9 @@ def test_a_mistake_is_told_by_its_field(server: Server, said: str) -> None:
     golden(f"refused-requests/{said}", "\n".join(map(str, found.values())))
 
 
-@pytest.mark.parametrize(
-    ("said", "code", "message"),
-    [
-        ({"prompt": [[1.0]] * 100_000}, "array_above_max_length", "100000 prompts"),
-        ({"prompt": [1] * 96}, "context_length_exceeded", "no room"),
-        ({"prompt": [1] * 96, "max_tokens": None}, "context_length_exceeded", "context of 96"),
-        ({"prompt": [1] * 97, "max_tokens": 0}, "context_length_exceeded", "no room"),
-        ({"prompt": "ab " * 200}, "context_length_exceeded", "context of 96 tokens"),
-    ],
-)
-def test_a_prompt_that_is_too_long_is_told_so(
-    server: Server, said: dict[str, Any], code: str, message: str
-) -> None:
-    found = refused(server.http.post("/v1/completions", json=GOOD | said), message)
-    assert (found["param"], found["code"]) == ("prompt", code)
+def test_a_long_list_of_prompts_is_refused_as_a_whole(server: Server) -> None:
+    said = GOOD | {"prompt": [[1.0]] * 100_000}
+    refused(server.http.post("/v1/completions", json=said), "100000 prompts")
 
 
 def test_one_model_takes_no_routing(server: Server, hub: str) -> None:
@@ -129,6 +118,87 @@ def test_addresses_methods_and_hosts(
         status == 415
     )
     assert (status == 405) == ("allow" in answer.headers)
+    assert (status == 403) == ("`--allow-origin " in fault(answer)["message"])
+    assert (status == 404 and path != "/v1/models/nobody") == (
+        "there are /v1/completions, /v1/chat/completions" in fault(answer)["message"]
+    )
+
+
+def test_pages_of_named_sites_may_ask(served: Mapping[str, Model]) -> None:
+    own, other = "http://localhost:3000", "http://localhost:3001"
+    asked = {"access-control-request-method": "POST"}
+    asked["access-control-request-headers"] = "authorization,content-type,x-stainless-os"
+    with serving(served, key="secret", origins=frozenset({own})) as server:
+        before = server.http.options("/v1/completions", headers={"origin": own} | asked)
+        assert before.status_code == 200  # without the key, which browsers do not send yet
+        assert before.headers["access-control-allow-origin"] == own
+        allowed = before.headers["access-control-allow-headers"]
+        assert allowed == asked["access-control-request-headers"]
+        key = {"authorization": "Bearer secret"}
+        for headers, status in (({}, 401), (key, 200)):
+            for stream in (False, True):
+                body, said = GOOD | {"stream": stream}, headers | {"origin": own}
+                answer = server.http.post("/v1/completions", json=body, headers=said)
+                assert answer.status_code == status
+                assert answer.headers["access-control-allow-origin"] == own
+        foreign = server.http.get("/v1/models", headers=key | {"origin": other})
+        assert (foreign.status_code, fault(foreign)["code"]) == (403, "unknown_origin")
+        assert "access-control-allow-origin" not in foreign.headers
+        before = server.http.options("/v1/models", headers=asked | {"origin": other})
+        assert before.status_code == 400
+        page = server.http.get("/", headers={"origin": server.url.rstrip("/")})
+        assert page.status_code == 200
+    with serving(served, origins=frozenset({"*"})) as server:
+        answer = server.http.get("/v1/models", headers={"origin": other})
+        assert answer.headers["access-control-allow-origin"] == "*"
+
+
+@pytest.mark.parametrize("path", ["completions", "chat/completions"])
+def test_values_that_change_nothing_are_passed_over(server: Server, hub: str, path: str) -> None:
+    good = GOOD | {"model": hub, "temperature": 0}
+    if path != "completions":
+        good = CHAT | {"model": hub, "temperature": 0, "max_tokens": 2}
+    ask = partial(server.http.post, f"/v1/{path}")
+    plain = ask(json=good).json()["choices"]
+    said = {name: [*values, None] for name, values in NOTHING.items()}
+    said |= {name: ["a", 1, {"a": "b"}] for name in IGNORED}
+    for at in range(max(map(len, said.values()))):  # all at once
+        more = {name: values[at] for name, values in said.items() if at < len(values)}
+        answer = ask(json=good | more)
+        assert answer.status_code == 200, fault(answer)
+        assert answer.json()["choices"] == plain
+    said = {name: {"a": 1} for name in NOTHING} | {"min_p": 0.1, "ignore_eos": 0, "best_of": True}
+    for name, value in said.items():
+        assert refused(ask(json=good | {name: value}))["param"] == name
+
+
+def test_openai_client_says_nothing_in_its_words(server: Server, hub: str) -> None:
+    said = {"model": hub, "messages": CHAT["messages"], "max_tokens": 2, "temperature": 0}
+    odd = {"min_p": 0, "repetition_penalty": 1.0, "ignore_eos": False, "keep_alive": "5m"}
+    own = {"tools": [], "tool_choice": "none", "response_format": {"type": "text"}}
+    answer = server.converse(**said, **own, store=False, metadata={"a": "b"}, extra_body=odd)
+    assert answer.choices == server.converse(**said).choices
+
+
+def test_ids_of_a_text_are_those_that_a_prompt_takes(server: Server, hub: str) -> None:
+    asked = {"model": hub, "prompt": "the ban of"}
+    found = server.http.post("/tokenize", json=asked).json()
+    assert set(found) == {"count", "max_model_len", "tokens"}
+    told = server.complete(**asked, max_tokens=4, temperature=0)
+    by_ids = server.complete(**asked | {"prompt": found["tokens"]}, max_tokens=4, temperature=0)
+    assert told.choices == by_ids.choices
+    assert found["count"] == len(found["tokens"]) == told.usage.prompt_tokens
+    assert found["max_model_len"] == 64
+    refused(server.http.post("/tokenize", json={"prompt": "a"}), "`model` is missing")
+    refused(server.http.post("/tokenize", json=asked | {"add_special_tokens": True}))
+    assert server.http.get("/version").json() == {"version": tongues.__version__}
+
+
+def test_the_only_model_need_not_be_named(served: Mapping[str, Model]) -> None:
+    with serving({"small/small": served["small/small"]}) as server:
+        said = {"prompt": "the ban", "max_tokens": 1}
+        assert server.http.post("/v1/completions", json=said).json()["model"] == "small/small"
+        assert server.http.post("/tokenize", json={"prompt": "the ban"}).json()["count"] == 2
 
 
 @pytest.mark.parametrize(

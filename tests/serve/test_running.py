@@ -9,7 +9,6 @@ import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from functools import partial
-from pathlib import Path
 from queue import SimpleQueue
 from typing import Any
 
@@ -177,13 +176,9 @@ def test_others_are_let_in_only_by_a_key() -> None:
         listen("nowhere.invalid", 0, keyed=False)
 
 
-def test_the_verb_prints_where_the_page_is(
-    served: dict[str, Model], hub: str, tmp_path: Path
-) -> None:
+def test_the_verb_prints_where_the_page_is(served: dict[str, Model], hub: str) -> None:
     with listen("127.0.0.1", 0, keyed=False) as free:
         url, port = address(free), free.getsockname()[1]
-    key = tmp_path / "key"
-    key.write_text("secret\n")
     found: list[int] = []
 
     def client() -> None:
@@ -194,7 +189,8 @@ def test_the_verb_prints_where_the_page_is(
 
     thread = threading.Thread(target=client)
     thread.start()
-    done = CliRunner().invoke(COMMANDS["serve"], [hub, "--port", str(port), "--key-file", str(key)])
+    words, env = [hub, "--port", str(port)], {"TONGUES_API_KEY": "secret\n"}
+    done = CliRunner().invoke(COMMANDS["serve"], words, env=env)
     thread.join(10)
     assert (done.exit_code, done.stdout, found) == (0, f"{url}\n", [200])
     look = f"`{hub}` is opened for a look; to serve it: `vllm serve {hub}`"

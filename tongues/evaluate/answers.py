@@ -64,9 +64,12 @@ class _Items:
         majority = None
         if self.chance and self.labels.min() >= 0 and len(set(self.labels.tolist())) > 1:
             majority = float(np.bincount(self.labels).max() / len(self.ids))
-        sizes = (len(self.ids), len(set(self.groups)), len(self.values))
+        sizes = np.unique(np.array(self.groups), return_counts=True)[1]
+        worth = float(sizes.sum() ** 2 / (sizes**2).sum())
+        counts = (len(self.ids), len(sizes), len(self.values))
         share = _measured([self.values], [self.groups], _unit(self))
-        return Accuracy(share, self.chance, majority, *sizes)
+        of_few = 2 * worth < len(sizes)
+        return Accuracy(share, self.chance, majority, *counts, worth if of_few else None)
 
 
 ByLanguage: TypeAlias = Mapping[str, _Items]

@@ -151,6 +151,7 @@ class Accuracy:
     items: int
     groups: int  # of items that are not independent
     fewshot_seeds: int
+    worth: float | None = None  # alike groups with as many degrees of freedom, if under half
 
     @property
     def guessing(self) -> float:

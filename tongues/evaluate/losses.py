@@ -184,10 +184,6 @@ def _ratio(above: np.ndarray, below: np.ndarray) -> float:
     return float(above.sum()) / total if total else math.nan
 
 
-def _letters(text: str) -> Counter[str]:
-    return Counter(x for x in normalize("NFKC", text) if category(x)[0] in "LMN")
-
-
 class Spelling:
     """What of a text's letters a tokenizer can encode; every letter is tried once."""
 
@@ -208,8 +204,10 @@ class Spelling:
         capitals. What NFKC makes alike is held.
         """
         ids = self._tokenizer.encode(text, add_special_tokens=False).ids
-        before, after = map(
-            _letters, (text, self._tokenizer.decode(ids, skip_special_tokens=False))
+        decoded = self._tokenizer.decode(ids, skip_special_tokens=False)
+        before, after = (
+            Counter(x for x in normalize("NFKC", each) if category(x)[0] in "LMN")
+            for each in (text, decoded)
         )
         return max(self.missing(text), (before - after).total() / max(before.total(), 1))
 

@@ -11,7 +11,7 @@ import click
 
 from tongues.core.errors import Stopped
 from tongues.core.terminal import echo
-from tongues.verbs.options import AS_JSON, COUNT, DTYPES, FOLDER, OUT, PATH
+from tongues.verbs.options import AS_JSON, COUNT, DTYPES, FOLDER, OUT
 from tongues.verbs.settings import Verb, argument, command, function, option, settings
 from tongues.verbs.shared import Dtype, Launched, Overwriting, Placed, Quietly, Shared, in_workspace
 
@@ -153,8 +153,8 @@ class Serve(Placed, Quietly, Verb[None]):
     _: KW_ONLY
     host: str = option(default="127.0.0.1")
     port: int = option(_PORT, default=8000)
-    key_file: Path | str | None = option(PATH, default=None)
     allow_host: Sequence[str] = option(metavar="NAME", many=True, default=())
+    allow_origin: Sequence[str] = option(metavar="ORIGIN", many=True, default=())
     max_batch: int = option(COUNT, default=16)
     max_tokens: int = option(COUNT, default=1024)
     timeout: float = option(_POSITIVE, default=120.0)

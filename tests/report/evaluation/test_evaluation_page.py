@@ -236,6 +236,20 @@ def test_a_ratio_to_chance_itself_is_left_out_of_the_page() -> None:
     evaluation_page(evaluation, "none")
 
 
+def test_few_groups_with_most_items_are_said_to_find_little() -> None:
+    evaluation = outcome((SOURCE, PLAIN))
+    sentence = "`xnli` in `qab`: 120 groups of unlike size count as 2.8 alike; only large "
+    assert not any("unlike size" in line for line in answer(evaluation).get("Caveats", []))
+    path = ("tasks", "xnli", "accuracies")
+    for key, value in (("worth", 2.76), ("items", 240)):
+        for model in (SOURCE, PLAIN):
+            evaluation = changed(evaluation, value, *path, model, "qab", key)
+    assert any(line.startswith(sentence) for line in answer(evaluation)["Caveats"])
+    assert "120 groups, as 2.8 alike" in page_as_html(evaluation_page(evaluation, "none"))
+    older = changed(evaluation, None, *path, SOURCE, "qab", "worth")
+    assert not any("unlike size" in line for line in answer(older).get("Caveats", []))
+
+
 def test_a_task_at_chance_cannot_separate_models() -> None:
     evaluation = outcome((SOURCE, PLAIN))
     sentence = "`xnli` cannot separate these models"

@@ -293,6 +293,7 @@ def _items(each: Sequence[Accuracy]) -> Cell:
     counts = sorted({of.items for of in each})
     items = "–".join(f"{count:,}" for count in dict.fromkeys([counts[0], counts[-1]]))
     groups = f"{each[0].groups:,} groups" if each[0].groups < each[0].items else ""
+    groups = f"{groups}, as {each[0].worth:.1f} alike" if each[0].worth else groups
     return Cell(items, counts[0], below=groups)
 
 

@@ -102,6 +102,11 @@ def _caveats(evaluation: Evaluation, measures: Sequence[Measure]) -> Iterator[st
         yield from _whole(scores.cautions)
     for measure in filter(at_chance, measures):
         yield WORDS["not_separated"].format(task=measure.name)
+    for task, of_task in evaluation.tasks.items():
+        for language, of in next(iter(of_task.accuracies.values())).items():
+            if of.worth:
+                about = {"language": language, "groups": of.groups, "worth": of.worth}
+                yield WORDS["uneven"].format(task=task, **about)
     if few := too_few(measured_values(evaluation, measures)):
         yield few
     contexts = {model.context for model in evaluation.models}

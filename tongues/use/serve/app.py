@@ -16,11 +16,13 @@ from typing import Any, Generic, TypeVar
 from starlette.applications import Starlette
 from starlette.datastructures import Headers
 from starlette.exceptions import HTTPException
+from starlette.middleware.cors import CORSMiddleware
 from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
 from starlette.types import Receive, Scope, Send
 
+from tongues import __version__
 from tongues.core.foreign.process import TextProcess
 from tongues.core.foreign.rules import has_template
 from tongues.experts.ensemble.model import Model
@@ -28,10 +30,10 @@ from tongues.experts.ensemble.routing import ROUTINGS
 from tongues.runs.record import read_run
 from tongues.train.base import find_run
 from tongues.train.metadata import languages_of
-from tongues.use.serve.bodies import Body, ChatBody, CompletionBody, parse
-from tongues.use.serve.completions import complete, converse, find_served
+from tongues.use.serve.bodies import ChatBody, CompletionBody, ModelBody, TokensBody, parse
+from tongues.use.serve.completions import complete, converse, find_served, tokenize
 from tongues.use.serve.engine import Engine
-from tongues.use.serve.refusal import HEADERS, Limits, Refusal, busy
+from tongues.use.serve.refusal import HEADERS, Limits, Refusal
 from tongues.use.serve.streaming import AnswerForm, Deadline, Generating
 
 # The files of the page, and the names that requests may use of this server.
@@ -74,8 +76,15 @@ def check_host(headers: Headers, allowed: Collection[str]) -> None:
     with contextlib.suppress(ValueError):
         ipaddress.ip_address(name)
         return
-    message = f"`{name[:200]}` is not a name of this server; start it with `--allow-host NAME`"
-    raise Refusal(400, message, code="unknown_host")
+    raise Refusal("unknown_host", name=name[:200])
+
+
+def check_origin(headers: Headers, allowed: Collection[str]) -> None:
+    """Refuse what the page of another site asks for; browsers name that site as `Origin`."""
+    origin = headers.get("origin", "").lower()
+    own = origin.partition("://")[2] == headers.get("host", "").lower()
+    if origin and not (own or origin in allowed or "*" in allowed):
+        raise Refusal("unknown_origin", origin=origin[:200])
 
 
 def describe_model(
@@ -124,7 +133,7 @@ def _known_languages(model: Model) -> tuple[str, ...]:
 
 
 T = TypeVar("T")
-B = TypeVar("B", bound=Body)
+B = TypeVar("B", bound=ModelBody)
 
 _LONG = 20_000  # bytes of a body beyond which it is read beside the loop; chosen
 _READERS = 2  # of such bodies at a time; chosen
@@ -145,7 +154,8 @@ class App:
     """Models by their names behind HTTP.
 
     engine: writes their texts; started and closed by the caller. key: that requests must have;
-    None: nothing. hosts: names of this server beyond `localhost` and numbers.
+    None: nothing. hosts: names of this server beyond `localhost` and numbers. origins: of other
+    sites whose pages may ask; `*`: all.
     """
 
     models: Mapping[str, Model]
@@ -153,6 +163,7 @@ class App:
     limits: Limits = field(default_factory=Limits)
     key: str | None = None
     hosts: frozenset[str] = frozenset()
+    origins: frozenset[str] = frozenset()
     answering: int = 0  # requests for texts that are answered now
     rules: dict[Path, TextProcess] = field(default_factory=dict)  # by the tokenizers' folders
     examples: Mapping[str, Mapping[str, str]] = field(default_factory=dict)  # by model, language
@@ -172,7 +183,7 @@ class App:
 
         async def health(_: Request) -> Response:
             if not self.engine.alive:
-                raise Refusal(503, "no texts are begun", code="server_failed")
+                raise Refusal("silent")
             return _json({"status": "ok"})
 
         listed = _json({"object": "list", "data": [*shown.values()]})
@@ -180,6 +191,8 @@ class App:
         routes = [
             Route("/v1/completions", texts[0], methods=["POST"]),
             Route("/v1/chat/completions", texts[1], methods=["POST"]),
+            Route("/tokenize", Texts(self, TokensBody, tokenize), methods=["POST"]),
+            Route("/version", _json({"version": __version__}), methods=["GET"]),
             Route("/v1/models", listed, methods=["GET"]),
             Route("/v1/models/{name:path}", one_model),
             Route("/health", health),
@@ -188,12 +201,17 @@ class App:
         self._opened = {"/health", *pages}  # to those without a key
         handlers: Any = {Refusal: _refused, HTTPException: _not_routed, Exception: _failed}
         self._routed = Starlette(routes=routes, exception_handlers=handlers)
+        self._shared = CORSMiddleware(self._checked, self.origins, ["GET", "POST"], ["*"])
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer one request."""
+        await self._shared(scope, receive, send)
+
+    async def _checked(self, scope: Scope, receive: Receive, send: Send) -> None:
         headers = Headers(scope=scope)
         try:
             check_host(headers, self.hosts)
+            check_origin(headers, self.origins)
             if scope["path"] not in self._opened:
                 _check_key(headers, self.key)
         except Refusal as refusal:
@@ -202,38 +220,38 @@ class App:
             await self._routed(scope, receive, send)
 
 
+@dataclass(frozen=True)
 class Texts(Generic[B]):
     """An address at which texts are generated.
 
-    read: the texts that a body of this kind asks for, and the form of their answer.
+    read: the texts that a body of this kind asks for, and the form of their answer; or the answer.
     """
 
-    def __init__(
-        self,
-        app: App,
-        kind: type[B],
-        read: Callable[[B, Model, TextProcess, Limits], AnswerForm],
-    ) -> None:
-        self._app, self._kind, self._read = app, kind, read
-        self._readers = ThreadPoolExecutor(_READERS, thread_name_prefix="reader")
+    app: App
+    kind: type[B]
+    read: Callable[[B, Model, TextProcess, Limits], AnswerForm | bytes]
+    readers: ThreadPoolExecutor = field(default_factory=lambda: ThreadPoolExecutor(_READERS))
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer one request; what is written for those who went away is given up."""
-        deadline = Deadline(self._app.limits.seconds)
-        self._app.answering += 1
+        deadline = Deadline(self.app.limits.seconds)
+        self.app.answering += 1
         try:
-            content = await _read_body(Headers(scope=scope), receive, self._app.limits)
+            content = await _read_body(Headers(scope=scope), receive, self.app.limits)
             await _attended(receive, self._write(content, deadline, scope, receive, send))
         except Disconnected:
             pass
         finally:
-            self._app.answering -= 1
+            self.app.answering -= 1
 
     async def _write(
         self, content: bytes, deadline: Deadline, scope: Scope, receive: Receive, send: Send
     ) -> None:
         answer = await self._answer(content, deadline)
-        generating = Generating(self._app.engine, answer.texts, deadline)
+        if isinstance(answer, bytes):
+            await _json(answer)(scope, receive, send)
+            return
+        generating = Generating(self.app.engine, answer.texts, deadline)
         try:
             if not answer.body.stream:
                 await _json(await answer.all_at_once(generating))(scope, receive, send)
@@ -249,19 +267,19 @@ class Texts(Generic[B]):
         finally:
             generating.close()
 
-    async def _answer(self, content: bytes, deadline: Deadline) -> AnswerForm:
-        limits, counts = self._app.limits, self._app.engine.counts
+    async def _answer(self, content: bytes, deadline: Deadline) -> AnswerForm | bytes:
+        limits, counts = self.app.limits, self.app.engine.counts
         loop = asyncio.get_running_loop()
         if len(content) > _LONG:
-            work = loop.run_in_executor(self._readers, parse, self._kind, content, limits)
+            work = loop.run_in_executor(self.readers, parse, self.kind, content, limits)
             body = await deadline.keep(work)
         else:
-            body = parse(self._kind, content, limits)
-        model = find_served(self._app.models, body.model)
-        if counts.running + counts.queued >= limits.running + limits.queued:
-            raise busy(f"{counts.queued} texts are waiting already")  # not made into tokens
-        rules = self._app.rules[model.ensemble.tokenizer.resolve()]
-        work = loop.run_in_executor(rules.pool, self._read, body, model, rules, limits)
+            body = parse(self.kind, content, limits)
+        model = find_served(self.app.models, body.model)
+        if counts.running + counts.queued >= limits.running + limits.queued:  # not tokenized
+            raise Refusal("server_busy", why=f"{counts.queued} texts are waiting already")
+        rules = self.app.rules[model.ensemble.tokenizer.resolve()]
+        work = loop.run_in_executor(rules.pool, self.read, body, model, rules, limits)
         return await deadline.keep(work)
 
 
@@ -276,13 +294,16 @@ async def _refused(_: Request, refusal: Refusal) -> Response:
 
 async def _not_routed(request: Request, error: HTTPException) -> Response:
     """No such address, or not by this method."""
-    code = {404: "not_found", 405: "method_not_allowed"}.get(error.status_code)
-    message = f"`{request.method[:20]} {request.url.path[:200]}`: {error.detail.lower()}"
-    return Refusal(error.status_code, message, code=code, headers=error.headers).response()
+    title = "not_found" if error.status_code == 404 else "method_not_allowed"
+    paths = [route.path for route in request.app.routes if not {".", "{"} & {*route.path}]
+    asked = {"method": request.method[:20], "path": request.url.path[:200]}
+    refusal = Refusal(title, paths=", ".join(paths), **asked)
+    refusal.headers |= error.headers or {}
+    return refusal.response()
 
 
 async def _failed(_: Request, __: Exception) -> Response:
-    return Refusal(500, "the server failed", code="server_failed").response()
+    return Refusal("server_failed").response()
 
 
 def _check_key(headers: Headers, key: str | None) -> None:
@@ -290,17 +311,14 @@ def _check_key(headers: Headers, key: str | None) -> None:
     right = key is not None and compare_digest(value.strip().encode(), key.encode())
     if key is None or (kind.lower() == "bearer" and right):
         return
-    message = "the API key is wrong" if value else "say the API key: `Authorization: Bearer KEY`"
-    headers_back = {"www-authenticate": "Bearer"}
-    raise Refusal(401, message, code="invalid_api_key", headers=headers_back)
+    raise Refusal("invalid_api_key" if value else "no_api_key")
 
 
 async def _read_body(headers: Headers, receive: Receive, limits: Limits) -> bytes:
     """The body; one that is too large is read on, so that the sender comes to read the answer."""
     kind = headers.get("content-type", "").partition(";")[0].strip().lower()
     if kind != "application/json" or headers.get("content-encoding", "identity") != "identity":
-        message = "set the header `Content-Type: application/json`, without a content encoding"
-        raise Refusal(415, message, code="unsupported_media_type")
+        raise Refusal("unsupported_media_type")
     content, size, more = bytearray(), 0, True
     try:
         async with asyncio.timeout(limits.sending):
@@ -312,11 +330,9 @@ async def _read_body(headers: Headers, receive: Receive, limits: Limits) -> byte
                 size += len(part)
                 content += part if size <= limits.body else b""
     except TimeoutError:
-        message = f"the request did not come within {limits.sending:g} seconds"
-        raise Refusal(408, message, code="timeout", headers={"connection": "close"}) from None
+        raise Refusal("late_body", seconds=limits.sending) from None
     if size > limits.body:
-        message = f"the body is larger than {limits.body:,} bytes"
-        raise Refusal(413, message, code="body_too_large")
+        raise Refusal("body_too_large", most=limits.body)
     return bytes(content)
 
 

@@ -1,6 +1,7 @@
 """What a request may say: OpenAI's fields as far as they can be honoured, and a few of our own.
 
-A field that would change the answer and is not honoured is refused by its name.
+A field that would change the answer and is not honoured is refused by its name; values that change
+nothing, such as `min_p` 0, are passed over (`nothing.toml`).
 """
 
 import re
@@ -17,8 +18,9 @@ from pydantic import (
 )
 from pydantic_core import PydanticCustomError, from_json
 
+from tongues.core.beside import read_beside
 from tongues.core.errors import nearest
-from tongues.use.serve.refusal import Limits, Refusal
+from tongues.use.serve.refusal import MEANT, Limits, Refusal
 
 
 def _whole(value: Any) -> Any:
@@ -36,23 +38,14 @@ TokenList = Annotated[list[Token], Field(fail_fast=True), BeforeValidator(_whole
 TokenLists = Annotated[list[TokenList], Field(min_length=1, fail_fast=True)]
 Stop = Annotated[str, Field(min_length=1, max_length=200)]
 Stops = Annotated[list[Stop], Field(max_length=16, fail_fast=True)]
-Penalty = Annotated[float, Field(ge=0, le=0)]  # clients send 0, which changes nothing
 TokenName = Annotated[str, Field(pattern="^(0|[1-9][0-9]{0,9})$")]
 Bias = Annotated[float, Field(ge=-100, le=100)]
 Biases = Annotated[dict[TokenName, Bias], Field(max_length=1024, fail_fast=True)]
-Ignored = Annotated[str, Field(max_length=1000)]
-Nothing = Annotated[list[Any], Field(max_length=0)] | None
-T = TypeVar("T", bound="Body")
+T = TypeVar("T", bound="ModelBody")
 
-_MEANT = {
-    "tools": "are not supported here; leave them out",
-    "response_format": "is text here; leave it out",
-    "presence_penalty": "is not supported here; leave it out",
-    "frequency_penalty": "is not supported here; leave it out",
-    "prompt": "is a text, a list of texts, a list of token ids, or a list of such lists",
-    "stop": "is a text, or a list of at most 16 texts, none of them empty or over 200 characters",
-    "content": "is a text, or a list of parts such as {'type': 'text', 'text': …}",
-}
+_TABLE = read_beside(__file__, "nothing.toml")
+NOTHING: dict[str, list[Any]] = _TABLE["nothing"]  # values that change nothing, by field
+IGNORED = frozenset[str](_TABLE["ignored"]["names"])
 _KIND = re.compile(
     r"^((list|dict|literal|nullable|function-\w+)\[.*\]|constrained-\w+|str|\[key\])$"
 )
@@ -74,15 +67,25 @@ class StreamOptions(Object):
 
     include_usage: bool | None = None
     """A last chunk with the number of tokens."""
-    include_obfuscation: bool | None = None
-    """Chunks are never padded here."""
 
 
-class Body(Object):
-    """What both kinds of requests may say."""
+class ModelBody(Object):
+    """What every request may say."""
 
-    model: Annotated[str, Field(min_length=1, max_length=1000)]
-    """The name of a served model."""
+    model: Annotated[str, Field(min_length=1, max_length=1000)] | None = None
+    """The name of a served model; may be left out where one is served."""
+
+
+class TokensBody(ModelBody):
+    """A request to /tokenize."""
+
+    prompt: str
+    """The text whose token ids are returned."""
+
+
+class Body(ModelBody):
+    """What both kinds of requests for texts may say."""
+
     temperature: Annotated[float, Field(ge=0, le=2)] | None = None
     """0 takes the most probable token; default: 1."""
     top_p: Annotated[float, Field(ge=0, le=1)] | None = None
@@ -96,13 +99,10 @@ class Body(Object):
     stream_options: StreamOptions | None = None
     stop: Stop | Stops | None = None
     """Strings that end a text; they are not part of it."""
-    presence_penalty: Penalty | None = None
-    frequency_penalty: Penalty | None = None
     logit_bias: Biases | None = None
     """Added to the log-probability of these token ids."""
     seed: Annotated[int, Field(ge=-(2**63), lt=2**63), BeforeValidator(_whole)] | None = None
     """The same seed generates the same text; random if left out."""
-    user: Ignored | None = None
     routing: Annotated[str, Field(max_length=100)] | None = None
     """Of an ensemble: which experts write, such as `filter:2` or `tfidf:2`."""
     language: Annotated[str, Field(max_length=100)] | None = None
@@ -137,13 +137,6 @@ class Message(Object):
     role: Literal["system", "developer", "user", "assistant"]
     content: str | Annotated[list[TextPart], Field(min_length=1, fail_fast=True)] | None
     """Null where an answer was empty."""
-    type: Literal["message"] | None = None
-    name: Ignored | None = None
-    refusal: None = None
-    audio: None = None
-    function_call: None = None
-    tool_calls: Nothing = None
-    annotations: Nothing = None
 
     @field_validator("content")
     @classmethod
@@ -151,12 +144,6 @@ class Message(Object):
         if content is None and info.data.get("role") != "assistant":
             raise PydanticCustomError("content_type", "should be given")
         return content
-
-
-class ResponseFormat(Object):
-    """Plain text."""
-
-    type: Literal["text"]
 
 
 class ChatBody(Body):
@@ -172,13 +159,6 @@ class ChatBody(Body):
     """Return each token's log-probability."""
     top_logprobs: TopLogprobs | None = None
     """Number of most probable alternatives to return for each token."""
-    tools: Nothing = None
-    tool_choice: Literal["none", "auto"] | None = None
-    response_format: ResponseFormat | None = None
-    store: bool | None = None
-    """Nothing is stored, so either is the same."""
-    metadata: Annotated[dict[str, str], Field(max_length=16)] | None = None
-    """Ignored."""
 
 
 def parse(kind: type[T], content: bytes, limits: Limits) -> T:
@@ -186,21 +166,36 @@ def parse(kind: type[T], content: bytes, limits: Limits) -> T:
     try:
         plain = from_json(content, allow_inf_nan=False)
     except ValueError as error:
-        raise Refusal(400, f"the body is not JSON: {error}", code="invalid_json") from None
+        raise Refusal("invalid_json", why=error) from None
     if not isinstance(plain, dict):
-        raise Refusal(400, "the body is not a JSON object", code="invalid_type")
-    prompts = plain.get("prompt")
-    prompts = prompts if isinstance(prompts, list) else []
+        raise Refusal("no_object")
+    _drop_nothing(plain)
+    _drop_nothing(plain.get("stream_options"))
+    for message in _listed(plain.get("messages")):
+        _drop_nothing(message)
+    prompts = _listed(plain.get("prompt"))
     if len(prompts) > limits.texts and not isinstance(prompts[0], int | float):
-        message = f"{len(prompts)} prompts in one request; {limits.texts} at most"
-        raise Refusal(400, message, code="array_above_max_length", param="prompt")
+        raise Refusal("array_above_max_length", count=len(prompts), most=limits.texts)
     try:
         return kind.model_validate(plain)
     except ValidationError as error:
         raise _explain(error, kind) from None
 
 
-def _explain(error: ValidationError, kind: type[Body]) -> Refusal:
+def _listed(value: Any) -> list[Any]:
+    return value if isinstance(value, list) else []
+
+
+def _drop_nothing(fields: Any) -> None:
+    """Drop the fields of an object that change nothing; 1 is not true, and 0 is not false."""
+    for name in (IGNORED | NOTHING.keys()) & set(fields if isinstance(fields, dict) else ()):
+        value, values = fields[name], NOTHING.get(name, ())
+        same = any(x == value and isinstance(x, bool) == isinstance(value, bool) for x in values)
+        if name in IGNORED or value is None or same:
+            del fields[name]
+
+
+def _explain(error: ValidationError, kind: type[ModelBody]) -> Refusal:
     errors = error.errors(include_url=False, include_input=False)
     unknown = (
         one for one in errors if one["type"] == "extra_forbidden" and "content" not in one["loc"]
@@ -219,11 +214,12 @@ def _explain(error: ValidationError, kind: type[Body]) -> Refusal:
     elif first["type"] == "extra_forbidden":
         inner = {"messages": Message, "stream_options": StreamOptions}
         fields = (kind if len(names) == 1 else inner.get(names[0], kind)).model_fields
-        hint, field = nearest(names[-1][:100], fields), field[:100]
+        hint = "leave it out" if field in NOTHING else nearest(names[-1][:100], fields)
+        field = field[:100]
         message, code = f"`{field}` is not supported here; {hint}", "unknown_parameter"
     else:
-        known = next((_MEANT[name] for name in reversed(names) if name in _MEANT), None)
+        known = next((MEANT[name] for name in reversed(names) if name in MEANT), None)
         plain = first["msg"].replace(" after validation", "")
         reason = known or re.sub(r"^(Input|\w+) should", "should", plain)
         message = f"`{field}` {reason}"
-    return Refusal(400, message, code=code, param=field)
+    return Refusal("wrong", field, code, message=message)

@@ -1,5 +1,6 @@
 """Texts and conversations continued: from OpenAI's bodies to requests, and the answers' JSON."""
 
+import json
 import secrets
 from collections import Counter
 from collections.abc import Mapping, Sequence
@@ -12,22 +13,24 @@ from tongues.core.foreign.process import TextProcess
 from tongues.experts.ensemble.model import Model, Prompt
 from tongues.experts.ensemble.request import Sampling, TextPiece, Token
 from tongues.experts.ensemble.routing import parse_routing
-from tongues.use.serve.bodies import Body, ChatBody, CompletionBody
+from tongues.use.serve.bodies import Body, ChatBody, CompletionBody, TokensBody
 from tongues.use.serve.refusal import Limits, Refusal, of_user
 from tongues.use.serve.streaming import AnswerForm, Completion
 
 _USUAL = 16  # tokens to write, as at OpenAI
 
 
-def find_served(models: Mapping[str, Model], name: str) -> Model:
-    """The served model of that name."""
+def find_served(models: Mapping[str, Model], name: str | None) -> Model:
+    """The served model of that name; None: the only one."""
+    if name is None and len(models) > 1:
+        raise Refusal("missing_model", hint=nearest("", models))
+    name = next(iter(models)) if name is None else name
     if name not in models:
         plain, at, way = name.rpartition("@")
         hint = nearest(name[:200], models)
         if at and plain in models:
             hint = f"ask `{plain}` with `routing`: `{way[:100]}`"
-        message = f"the model `{name[:200]}` is not served here; {hint}"
-        raise Refusal(404, message, code="model_not_found", param="model")
+        raise Refusal("model_not_found", name=name[:200], hint=hint)
     return models[name]
 
 
@@ -43,8 +46,7 @@ def complete(body: CompletionBody, model: Model, rules: TextProcess, limits: Lim
         text = str(each or "")
         size, most = len(text.encode()), (model.context or 0) * model.longest_token
         if model.context is not None and size > most:  # it cannot be read at all
-            message = f"{size:,} bytes exceed `{model.name}`'s context of {model.context} tokens"
-            raise Refusal(400, message, code="context_length_exceeded", param="prompt")
+            raise Refusal("too_long", size=size, name=model.name, context=model.context)
         try:
             prompts.append(model.read(text, rules.encode))
         except UserError as error:
@@ -66,11 +68,19 @@ def complete(body: CompletionBody, model: Model, rules: TextProcess, limits: Lim
     )
 
 
+def tokenize(body: TokensBody, model: Model, rules: TextProcess, _: Limits) -> bytes:
+    """The ids of a text as `prompt` of `/v1/completions` takes them, in vLLM's form."""
+    try:
+        ids = rules.encode(body.prompt).tolist()
+    except UserError as error:
+        raise of_user(error, "prompt") from None
+    return json.dumps({"count": len(ids), "max_model_len": model.context, "tokens": ids}).encode()
+
+
 def converse(body: ChatBody, model: Model, rules: TextProcess, limits: Limits) -> AnswerForm:
     """The answer to be generated for `/v1/chat/completions`; a Refusal where it cannot be."""
     if body.top_logprobs and not body.logprobs:
-        message = "`top_logprobs` needs `logprobs` to be true"
-        raise Refusal(400, message, code="invalid_value", param="top_logprobs")
+        raise Refusal("no_logprobs")
     messages = []
     for message in body.messages:
         role = "system" if message.role == "developer" else message.role
@@ -83,8 +93,7 @@ def converse(body: ChatBody, model: Model, rules: TextProcess, limits: Limits) -
         raise of_user(error, "messages") from None
     counts = {body.max_completion_tokens, body.max_tokens} - {None}
     if len(counts) == 2:
-        message = "`max_tokens` is the older name of `max_completion_tokens`; leave one out"
-        raise Refusal(400, message, code="invalid_value", param="max_tokens")
+        raise Refusal("twice")
     texts = _completions(
         body,
         model,
@@ -172,14 +181,12 @@ def _completions(
         _check_tokens(model, prompt.tokens, param)
         left = limits.tokens if model.context is None else model.context - prompt.size
         if left < (most != 0):
-            room = f"`{model.name}`'s context of {model.context}"
-            message = f"{prompt.size} tokens leave no room in {room}"
-            raise Refusal(400, message, code="context_length_exceeded", param=param)
+            about = {"name": model.name, "context": model.context}
+            raise Refusal("no_room", param, count=prompt.size, **about)
         count = min(usual if most is None else most, limits.tokens, left)
         counts.append(count)
-    if (body.n or 1) * len(prompts) > limits.texts:
-        message = f"{(body.n or 1) * len(prompts)} texts in one request; {limits.texts} at most"
-        raise Refusal(400, message, code="too_many_texts", param="n")
+    if (wanted := (body.n or 1) * len(prompts)) > limits.texts:
+        raise Refusal("too_many_texts", count=wanted, most=limits.texts)
     bias = {int(token): value for token, value in (body.logit_bias or {}).items() if value}
     _check_tokens(model, np.array(list(bias)), "logit_bias")
     sampling = Sampling(
@@ -219,8 +226,7 @@ def _completions(
 def _check_tokens(model: Model, tokens: np.ndarray, param: str) -> None:
     known = len(model.token_bytes)
     if len(tokens) and tokens.max() >= known:
-        message = f"`{model.name}` knows token ids up to {known - 1}, not {tokens.max()}"
-        raise Refusal(400, message, code="invalid_value", param=param)
+        raise Refusal("unknown_token", param, name=model.name, most=known - 1, token=tokens.max())
 
 
 def _token_name(model: Model, token: int) -> str:

@@ -1,14 +1,16 @@
 """How much a request may ask for, and what is wrong with one, in OpenAI's form."""
 
 import json
-from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Any
 
 from starlette.responses import Response
 
+from tongues.core.beside import read_beside
 from tongues.core.errors import UserError
 
-_KINDS = {401: "authentication_error", 429: "rate_limit_error"}  # as OpenAI names them
+_TABLE = read_beside(__file__, "refusals.toml")
+MEANT: dict[str, str] = _TABLE["meant"]
 HEADERS = {"cache-control": "no-store", "x-content-type-options": "nosniff"}  # of all but the page
 
 
@@ -34,22 +36,20 @@ class Limits:
 class Refusal(Exception):
     """A request that is not answered: what is wrong, for people, and its `code` for programs.
 
-    status: of HTTP. param: the field with the mistake, such as `messages[0].role`.
+    title: in `refusals.toml`. param: the field with the mistake, such as `messages[0].role`. facts:
+    what the words name.
     """
 
     def __init__(
-        self,
-        status: int,
-        message: str,
-        *,
-        code: str | None = None,
-        param: str | None = None,
-        headers: Mapping[str, str] | None = None,
+        self, title: str, param: str | None = None, code: str | None = None, **facts: Any
     ) -> None:
+        said = _TABLE[title]
+        message, self.status = said["says"].format(**facts), said.get("status", 400)
         super().__init__(message)
-        kind = _KINDS.get(status, "server_error" if status >= 500 else "invalid_request_error")
-        error = {"message": message, "type": kind, "param": param, "code": code}
-        self.status, self.headers = status, HEADERS | dict(headers or {})
+        self.headers = HEADERS | said.get("headers", {})
+        kind = "server_error" if self.status >= 500 else "invalid_request_error"
+        error = {"message": message, "type": said.get("type", kind)}
+        error |= {"param": param or said.get("param"), "code": code or said.get("code", title)}
         self.body = json.dumps({"error": error})
 
     def response(self) -> Response:
@@ -60,10 +60,4 @@ class Refusal(Exception):
 def of_user(error: UserError, param: str | None = None) -> Refusal:
     """A mistake in what was asked, found by a room that knows nothing of HTTP."""
     message = f"{error.what}; {error.hint}" if error.hint else error.what
-    return Refusal(400, message, code=error.code or "invalid_value", param=param)
-
-
-def busy(why: str) -> Refusal:
-    """More is asked at once than there is room for."""
-    message = f"too much is asked at once: {why}; try again in a moment"
-    return Refusal(429, message, code="server_busy", headers={"retry-after": "1"})
+    return Refusal("wrong", param, error.code or "invalid_value", message=message)

@@ -32,7 +32,7 @@ def listen(host: str, port: int, *, keyed: bool) -> socket.socket:
         family, _, _, _, place = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0]
         number = str(place[0]).partition("%")[0]
         if not (keyed or ipaddress.ip_address(number).is_loopback):
-            hint = "set TONGUES_API_KEY or `--key-file`, or leave `--host` out"
+            hint = "set TONGUES_API_KEY, or leave `--host` out"
             what = f"others reach `{host}`, and no key is asked for"
             raise UserError(what, where="--host", hint=hint)
         listening = socket.create_server((number, port), family=family, backlog=256)

@@ -21,7 +21,7 @@ from tongues.experts.ensemble.model import Model, Prompt
 from tongues.experts.ensemble.request import Request, TextBuilder, TextPiece, Token
 from tongues.use.serve.bodies import Body
 from tongues.use.serve.engine import End, Engine, Full, TextJob
-from tongues.use.serve.refusal import Refusal, busy, of_user
+from tongues.use.serve.refusal import Refusal, of_user
 
 Finish = Literal["stop", "length"]
 T = TypeVar("T")
@@ -92,9 +92,9 @@ def _join(parts: Sequence[TextPiece]) -> TextPiece:
 def _reason(end: End) -> Finish:
     if end.reason == "failed":
         _log.error("a text failed: %s", end.why)
-        raise Refusal(500, "the model failed to write this text", code="model_failed")
+        raise Refusal("model_failed")
     if end.reason == "cancelled":
-        raise Refusal(503, "the server is stopping", code="server_stopping")
+        raise Refusal("server_stopping")
     return end.reason
 
 
@@ -111,9 +111,7 @@ class Deadline:
             async with asyncio.timeout_at(self._end):
                 return await work
         except TimeoutError:
-            message = f"the answer took longer than {self._seconds:g} seconds; ask for less"
-            headers = {"x-should-retry": "false"}
-            raise Refusal(408, message, code="timeout", headers=headers) from None
+            raise Refusal("late_answer", seconds=self._seconds) from None
 
 
 class Generating:
@@ -136,7 +134,7 @@ class Generating:
         except BaseException as error:
             self.close()
             if isinstance(error, Full):
-                raise busy(str(error)) from None
+                raise Refusal("server_busy", why=str(error)) from None
             if isinstance(error, UserError):
                 param = error.where if error.where in ("routing", "language") else None
                 raise of_user(error, param) from None

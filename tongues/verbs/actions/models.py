@@ -82,7 +82,7 @@ def serve(asked: Serve) -> None:
         raise UserError("there is nothing to serve", where="serve", hint=hint)
     if twice := [name for name in names if names.count(name) > 1]:
         raise UserError(f"`{twice[0]}` is named twice", hint="once is enough")
-    key = _key(None if asked.key_file is None else Path(asked.key_file))
+    key = _key()
     held = memory_bytes(asked.max_memory)
     for name in names:  # what is not there needs no torch
         if Path(name).suffix == ".gguf":
@@ -92,9 +92,7 @@ def serve(asked: Serve) -> None:
     from tongues.use.serve.refusal import Limits
     from tongues.use.serve.server import Server, address, listen
 
-    listening = listen(
-        host, asked.port, keyed=key is not None
-    )  # a refusal before models are opened
+    listening = listen(host, asked.port, keyed=key is not None)  # refused before models are opened
     before = stop_on_sigterm()  # while models are opened
     say(f"opening {list_languages(names)}")
     from tongues.use.serve.app import App  # with torch, which takes seconds
@@ -118,9 +116,8 @@ def serve(asked: Serve) -> None:
             engine,
             limits,
             key=key,
-            hosts=frozenset(
-                name.lower() for name in (*asked.allow_host, host, socket.gethostname())
-            ),
+            hosts=frozenset(map(str.lower, (*asked.allow_host, host, socket.gethostname()))),
+            origins=frozenset(origin.lower().rstrip("/") for origin in asked.allow_origin),
             rules=rules,
             examples={"example": read_json(_EXAMPLE / "examples.json")} if example else {},
         )
@@ -134,19 +131,12 @@ def serve(asked: Serve) -> None:
         server.answer(listening)
 
 
-def _key(file: Path | None) -> str | None:
-    if file is None and not os.environ.get(KEY, "").strip():
-        return None
-    where = KEY if file is None else str(file)
-    try:
-        key = (os.environ[KEY] if file is None else file.read_text(encoding="utf-8")).strip()
-    except (OSError, UnicodeDecodeError) as error:
-        reason = error.strerror if isinstance(error, OSError) else error
-        raise UserError(f"cannot be read ({reason})", where=where) from None
-    if not (key.isascii() and key.isprintable()) or not key or " " in key:
+def _key() -> str | None:
+    key = os.environ.get(KEY, "").strip()
+    if not (key.isascii() and key.isprintable()) or " " in key:
         hint = "such as `python -c 'import secrets; print(secrets.token_urlsafe())'` makes"
-        raise UserError("is not a key: one line of letters and digits", where=where, hint=hint)
-    return key
+        raise UserError("is not a key: one line of letters and digits", where=KEY, hint=hint)
+    return key or None
 
 
 def export(asked: Export) -> Path:
