@@ -1,26 +1,21 @@
-"""What a request costs: many streams at once, experts against one model, and llama.cpp's server.
+"""What a request costs: many at once, and llama.cpp's server.
 
-usage: python benchmarks/serve.py SHAPE BASE GGUF LLAMA_SERVER
+usage: python benchmarks/serve.py BASE GGUF LLAMA_SERVER
 
-Starts `tongues serve` on random models of a shape, such as 5M (the vocabulary is 8,192): one
-alone, and an ensemble of eight routed by `tfidf:1`. Asks by HTTP from this process, streaming, at
-temperature 0: sixteen texts one after another and at once, whose texts must be equal; then one
-text by each model, by turns. Then 3,000 requests to `tongues serve --example`, and how long its
-first token takes from the command on. At last BASE, a folder, by `tongues serve` in fp32, and the
-same as GGUF by llama.cpp's server, each with one thread and without kept prompts. Prints medians
-over rounds, and writes them to serve.txt beside this script.
+Asks by HTTP from this process, streaming, at temperature 0: 3,000 requests to `tongues serve
+--example`, and how long its first token takes from the command on. Then BASE, a folder, by
+`tongues serve` in fp32, and the same as GGUF by llama.cpp's server, each with one thread and
+without kept prompts. Prints medians over rounds, and writes them to serve.txt beside this script.
 """
 
 import asyncio
 import json
 import os
 import re
-import shutil
 import socket
 import statistics
 import subprocess
 import sys
-import tempfile
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -29,81 +24,10 @@ from pathlib import Path
 from typing import Any
 
 import httpx
-import numpy as np
-import torch
 
-from tongues.core.files import file_hash
-from tongues.experts.ensemble.lineage import (
-    Lineage,
-    best_experts,
-    describe_expert,
-    router_file,
-    write_lineage,
-)
-from tongues.experts.ensemble.router import Router, save_router
-from tongues.models import find_shape
-from tongues.models.huggingface import build_model, save_model
-from tongues.text.synthetic import Drift, World, documents, make_family
-from tongues.text.tokens import load_tokenizer
-from tongues.text.tokens.tokenizer import save_tokenizer, train_tokenizer
-
-K, VOCABULARY, CONTEXT = 8, 8192, 512
-STREAMS, PROMPT, MOST, ROUNDS = 16, 64, 96, 5
+STREAMS, MOST = 16, 96  # at once, and tokens of each
 REQUESTS, CLIENTS = 3000, 8  # to the example
 BASE_ROUNDS, BASE_ALONE = 1, 2  # rounds, and texts one after another, of the base
-
-
-def make(workspace: Path, shape: str) -> list[str]:
-    """One model in `runs/one`, and an ensemble of eight; returns texts to begin with."""
-    text = synthetic_text()
-    tokenizer = train_tokenizer({"qaa": text}, {"qaa": 3_000_000}, VOCABULARY)
-    save_tokenizer(tokenizer, workspace / "tokens")
-    described = []
-    for number in range(K):
-        model = build_model(find_shape(shape), VOCABULARY, CONTEXT, seed=number)
-        with torch.no_grad():
-            for weight in model.parameters():
-                weight.mul_(3 if weight.ndim == 2 else 1)  # decided opinions: no ties
-        place = workspace / f"runs/e{number}"
-        save_model(model, place)
-        shutil.copyfile(workspace / "tokens/tokenizer.json", place / "tokenizer.json")
-        own = {f"part{number}": 1.0}
-        described.append(
-            describe_expert(
-                f"e{number}", place, workspace, languages=own, parent="seed", run=None, tokens=0
-            )
-        )
-    chance = np.random.default_rng(0)
-    centres = chance.normal(size=(K, 100))
-    router = Router(
-        vectors=chance.normal(size=(VOCABULARY, 100)).astype(np.float32),
-        centres=centres / np.linalg.norm(centres, axis=1, keepdims=True) * 0.1,
-        owners=np.arange(K),
-        prior=np.full(K, 1 / K),
-        logs=np.log(chance.dirichlet(np.full(VOCABULARY, 0.1), K).T + 1e-9).astype(np.float32),
-        common=np.full(VOCABULARY, 1 / VOCABULARY),
-    )
-    folder = workspace / "ensembles/serve/eight"
-    folder.mkdir(parents=True)
-    save_router(router, folder / "router.safetensors")
-    lineage = Lineage(
-        experts=tuple(described),
-        languages=best_experts(described),
-        base="seed",
-        tokenizer_sha256=file_hash(workspace / "tokens/tokenizer.json"),
-        router=router_file(folder / "router.safetensors"),
-        partition={"by": "file"},
-    )
-    write_lineage(lineage, folder)
-    whole = load_tokenizer(workspace / "tokens")
-    ids = whole.encode("".join(text[:200])).ids
-    return [whole.decode(ids[PROMPT * n : PROMPT * (n + 1)]) for n in range(STREAMS)]
-
-
-def synthetic_text() -> list[str]:
-    """Documents of a synthetic language."""
-    language = make_family(World.of(0), {"qaa": Drift()}, 0)["qaa"]
-    return [document.text for document in documents(language, 0, 4000)]
 
 
 @contextmanager
@@ -147,23 +71,13 @@ async def stream(client: httpx.AsyncClient, model: str, prompt: str) -> tuple[st
     return text, tokens
 
 
-async def one_by_one(client: httpx.AsyncClient, prompts: list[str]) -> list[tuple[str, int]]:
-    """Each text when the one before has ended."""
-    return [await stream(client, "one", prompt) for prompt in prompts]
-
-
-async def together(client: httpx.AsyncClient, prompts: list[str]) -> list[tuple[str, int]]:
-    """All texts at once."""
-    return await asyncio.gather(*(stream(client, "one", prompt) for prompt in prompts))
-
-
 @contextmanager
 def serving_gguf(program: str, file: str) -> Iterator[str]:
     """llama.cpp's server of a file: its address."""
     with socket.create_server(("127.0.0.1", 0)) as free:
         port = free.getsockname()[1]
     words = ["-m", file, "--port", str(port), "-t", "1", "-tb", "1", "--parallel", str(STREAMS)]
-    words += ["-c", str(STREAMS * CONTEXT)]
+    words += ["-c", str(STREAMS * 512)]
     server = subprocess.Popen(
         [program, *words], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
     )
@@ -260,57 +174,15 @@ def example() -> Iterator[str]:
     )
 
 
-async def measure(url: str, prompts: list[str]) -> dict[str, list[float]]:
-    """Seconds of everything, by rounds."""
-    found: dict[str, list[float]] = {"one by one": [], "together": [], "one": [], "eight": []}
-    async with httpx.AsyncClient(base_url=url, timeout=600) as client:
-        await together(client, prompts[:2])
-        await stream(client, "eight", prompts[0])
-        for _ in range(ROUNDS):
-            began = time.perf_counter()
-            alone = await one_by_one(client, prompts)
-            found["one by one"].append(time.perf_counter() - began)
-            began = time.perf_counter()
-            beside = await together(client, prompts)
-            found["together"].append(time.perf_counter() - began)
-            assert alone == beside, "the texts differ"
-            assert all(tokens == MOST for _, tokens in alone)
-            for prompt in prompts[:4]:
-                for model in ("one", "eight"):
-                    began = time.perf_counter()
-                    await stream(client, model, prompt)
-                    found[model].append(time.perf_counter() - began)
-    return found
-
-
 def spread(values: list[float]) -> str:
     """The median, and the whole spread."""
     return f"{statistics.median(values):.2f} ({min(values):.2f} to {max(values):.2f})"
 
 
-def main(shape: str, base: str, gguf: str, program: str) -> None:
+def main(base: str, gguf: str, program: str) -> None:
     """Serve, ask, and print."""
-    with tempfile.TemporaryDirectory() as folder:
-        workspace = Path(folder)
-        prompts = make(workspace, shape)
-        (workspace / "one").symlink_to(workspace / "runs/e0")
-        (workspace / "eight").symlink_to(workspace / "ensembles/serve/eight")
-        with serving(workspace, "one", "eight") as (url, _):
-            found = asyncio.run(measure(url, prompts))
-    tokens = STREAMS * MOST
-    alone = [tokens / seconds for seconds in found["one by one"]]
-    beside = [tokens / seconds for seconds in found["together"]]
-    ratios = [b / a for a, b in zip(alone, beside, strict=True)]
-    latency = [e / o for o, e in zip(found["one"], found["eight"], strict=True)]
-    lines = [
-        f"{date.today()}, shape {shape}, vocabulary {VOCABULARY:,}, {os.cpu_count()} cores, one of"
-        " them the model's; prompts of"
-        f" {PROMPT} tokens, {MOST} written; medians and spread of {ROUNDS} rounds",
-        f"one text after another     {spread(alone)} tokens a second",
-        f"{STREAMS} streams at once         {spread(beside)} tokens a second,"
-        f" {spread(ratios)} times as many; texts equal",
-        f"one of eight experts       {spread(latency)} times the latency of one model",
-    ]
+    cores = f"{os.cpu_count()} cores, one of them a model's"
+    lines = [f"{date.today()}, {cores}; the example, and a base in fp32 by both servers"]
     lines += [*example(), *compare_base(base, gguf, program)]
     print("\n".join(lines))
     Path(__file__).with_suffix(".txt").write_text("\n".join(lines) + "\n")

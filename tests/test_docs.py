@@ -14,6 +14,7 @@ import pytest
 from transformers import AutoModelForCausalLM
 
 import tongues
+from benchmarks import results
 from tests.command import run_command
 from tests.engines.handed import Handed
 from tests.imports.test_hugging_face import trained_elsewhere
@@ -177,6 +178,10 @@ def test_the_picture_of_the_case_has_the_numbers_of_its_results() -> None:
     lost = {pair for pair in expected if pair[1] == "scratch"}  # its English is not drawn
     assert points <= expected and len(points) == 50
     assert expected - points <= lost
+
+
+def test_results_are_of_the_scripts_beside_them() -> None:
+    assert results.stale() == {}
 
 
 def test_first_screens_are_small_and_shown() -> None:

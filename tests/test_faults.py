@@ -1,6 +1,5 @@
 """The suites of `benchmarks/faults.py` and `benchmarks/hostile.py`, in a small form."""
 
-import importlib.util
 import os
 import subprocess
 import sys
@@ -11,6 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import tongues
+from benchmarks import hostile
 from tests.command import run_command
 from tongues.core.errors import UserError
 from tongues.core.files import whole_directory, write_json
@@ -18,10 +18,6 @@ from tongues.core.foreign.folder import check_foreign
 from tongues.core.pages import write
 
 BENCHMARKS = Path(__file__).parents[1] / "benchmarks"
-SPEC = importlib.util.spec_from_file_location("hostile", BENCHMARKS / "hostile.py")
-assert SPEC and SPEC.loader
-hostile = importlib.util.module_from_spec(SPEC)
-SPEC.loader.exec_module(hostile)
 
 
 def suite(*words: str) -> str:

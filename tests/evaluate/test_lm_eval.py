@@ -58,22 +58,10 @@ def machine(monkeypatch: pytest.MonkeyPatch) -> None:
 def evaluated(model: Any, items: Path, task: str) -> dict[str, Any]:
     """What lm-eval finds on the items behind two demonstrations."""
     rows = [json.loads(line) for line in (items / "toy/shown.jsonl").read_text().splitlines()]
-    config = {
-        "task": task,
-        "dataset_path": "json",
-        "dataset_kwargs": {
-            "data_files": {"test": str(items / "toy/qab.jsonl")},
-            "cache_dir": str(items / "cache"),
-        },
-        "test_split": "test",
-        "output_type": "multiple_choice",
-        "doc_to_text": "{{said}}",
-        "doc_to_choice": "{{[one, two]}}",
-        "doc_to_target": "label",
-        "num_fewshot": 2,
-        "fewshot_config": {"sampler": "first_n", "samples": rows},
-        "metric_list": [{"metric": "acc"}, {"metric": "acc_norm"}],
-    }
+    data = {"data_files": {"test": str(items / "toy/qab.jsonl")}, "cache_dir": str(items / "cache")}
+    config = inputs("lm-eval-tasks")["toy_sw"] | {"task": task, "dataset_path": "json"}
+    config |= {"dataset_kwargs": data, "test_split": "test", "num_fewshot": 2}
+    config |= {"fewshot_config": {"sampler": "first_n", "samples": rows}}
     manager = importlib.import_module("lm_eval.tasks").TaskManager(include_defaults=False)
     return harness.simple_evaluate(
         model=model, tasks=[config], task_manager=manager, bootstrap_iters=0

