@@ -49,7 +49,7 @@ def test_a_run_begins_every_text_as_it_was_trained(house: Path, tmp_path: Path) 
 
 
 def test_an_ensemble_is_named_with_its_routing(house: Path) -> None:
-    assert str(open_model("small/small", house).routing) == "filter:1"
+    assert str(open_model("small/small", house).routing) == "filter:2"
     subject = open_model("small/small@tfidf:2", house)
     assert (str(subject.routing), subject.kind, subject.base) == ("tfidf:2", "ensemble", "seed")
     assert subject.fingerprint != open_model("small/small@tfidf", house).fingerprint

@@ -15,7 +15,7 @@ from tongues.core.beside import read_beside
 from tongues.core.errors import Stopped, UserError, nearest
 from tongues.core.extras import required_by
 from tongues.core.files import DISK_FULL, path_text
-from tongues.core.quantities import show_bytes
+from tongues.core.magnitudes import show_bytes
 from tongues.core.removed import OPTIONS
 from tongues.core.terminal import echo, is_first_rank
 from tongues.verbs import demo, guide, laws, models, pages, plan, recipes
