@@ -132,7 +132,7 @@ def test_a_public_name_means_one_thing() -> None:
 
 BUDGETS: dict[str, int] = HOUSE["budgets"]  # of lines
 AROUND: dict[str, int] = HOUSE["around"]
-WORDS = 42_500  # of README and docs
+WORDS = 40_500  # of README and docs
 SLACK = 0.05  # beyond which a budget is lowered
 
 
