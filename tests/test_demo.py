@@ -59,10 +59,9 @@ def test_the_demo_on_a_base_ends_with_gain_forgetting_and_forecast(
 ) -> None:
     base = save_base(gpt([WORDS["en"]] * 9, 330), tmp_path / "base")
     monkeypatch.setattr("tongues.verbs.actions.demo._base", lambda _folder: str(base))
-    (texts / "en").mkdir()
-    other = write_texts(tmp_path / "more", "en", rows=20)
-    (texts / "en.jsonl").rename(texts / "en/read.jsonl")
-    (other / "en.jsonl").rename(texts / "en/unread.jsonl")
+    write_texts(texts / "unread", "en", rows=20)
+    (texts / "bible").mkdir()
+    (texts / "en.jsonl").rename(texts / "bible/en.jsonl")
     changes = (
         *("tokens.held_out=3k tokens", "train.budget=8k tokens"),
         *("train.batch=128 tokens", "train.context=64 tokens", "train.eval_tokens=512 tokens"),
@@ -82,7 +81,7 @@ def test_the_demo_on_a_base_ends_with_gain_forgetting_and_forecast(
     assert topics["Forecast"].startswith("After 30% of the steps the final loss was forecast as")
     scores = json.loads((tmp_path / "evaluations/smollm2-sw/scores.json").read_text())
     (changed,) = scores["texts"]["smollm2-sw"]["forgotten"]
-    (unread,) = scores["texts"][f"{texts}/en/unread.jsonl"]["forgotten"]
+    (unread,) = scores["texts"][f"{texts}/unread/en.jsonl"]["forgotten"]
     change = f"changed by {unread['languages']['en']['value']:.3f}".replace("-", "−")
     assert change in topics["Not replayed"]
     gained = -changed["languages"]["sw"]["value"]

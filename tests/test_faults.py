@@ -80,16 +80,16 @@ def test_an_export_is_made_again_and_a_folder_of_others_is_left(
     words = ["export", "small", "-w", project, "-o", tmp_path / "out"]
     assert run_command(words).returncode == 0
     again = run_command(words)
-    assert again.returncode == 2 and "is there already, and whole" in again.stderr
-    (tmp_path / "out/model.safetensors").unlink()
-    assert "is there already\n" in run_command(words).stderr
-    (tmp_path / "out/model.safetensors").touch()
+    assert again.returncode == 2 and "`--overwrite` makes it again" in again.stderr
+    (tmp_path / "out/thesis.txt").touch()
+    assert run_command([*words, "--overwrite"]).returncode == 2
+    (tmp_path / "out/thesis.txt").unlink()
     assert run_command([*words, "--overwrite"]).returncode == 0
-    assert (tmp_path / "out/model.safetensors").stat().st_size > 1000
     assert [path.name for path in tmp_path.iterdir()] == ["out"]
-    words[-1] = project
-    refused = run_command([*words, "--overwrite"])
-    assert refused.returncode == 2 and (project / "runs").is_dir()
+    for words[-1] in (project, project / "runs/small/model", "."):
+        refused = run_command([*words, "--overwrite"], tmp_path)
+        assert refused.returncode == 2 and "Traceback" not in refused.stderr
+    assert (project / "runs/small/model/config.json").is_file()
 
 
 def test_a_page_is_written_where_no_figure_can_be_drawn(

@@ -38,13 +38,13 @@ def parts_of(document: Document, size: int) -> list[Document]:
     """
     text, group, number = document.text, document.group, 0
     length = len(text) if text.isascii() else len(text.encode())
-    paragraph = group.startswith(f"{document.source}#")
+    whole, _, first = group.rpartition("#")
+    paragraph = whole == document.source and first.isdecimal()
     short = not size or length <= (_CUT_PARAGRAPH if paragraph else CUT) * size
     if short or not (paragraph or group in (document.source, fingerprint(text))):
         return [document]
     if paragraph:
-        group, _, first = group.rpartition("#")
-        number = int(first)
+        group, number = whole, int(first)
     step, start, parts = max(size * len(text) // length, 1), 0, list[Document]()
     while start < len(text):
         begin, end = start + step, start + 2 * step

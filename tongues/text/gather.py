@@ -123,7 +123,9 @@ def _gather_source(
                 amounts[item.reason] = amounts.get(item.reason, 0) + amount
             continue
         if repair and (better := repaired(item.text)) != item.text:
-            item, record["repaired"] = replace(item, text=better), record["repaired"] + 1
+            group = fingerprint(better) if item.group == fingerprint(item.text) else item.group
+            item = replace(item, text=better, group=group)
+            record["repaired"] += 1
         texts = [replace(x, text=normalised(x.text)) for x in parts_of(item, source.part)]
         documents += texts
         length = sum(len(each.text.encode()) for each in texts)

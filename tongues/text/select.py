@@ -214,10 +214,8 @@ def _components(group: np.ndarray, label: np.ndarray, keys: Iterable[np.ndarray]
     label = label.copy()
     for key in (group, *keys):
         order = np.argsort(key, kind="stable")
-        new = np.ones(len(order), dtype=bool)
-        new[1:] = key[order[1:]] != key[order[:-1]]
-        first = np.maximum.accumulate(np.where(new, np.arange(len(order)), 0))
-        connect(label, order[first[~new]], order[~new])
+        same = key[order[1:]] == key[order[:-1]]
+        connect(label, order[:-1][same], order[1:][same])
     least = np.full(len(group), np.iinfo(np.uint64).max)
     np.minimum.at(least, label, group)
     return least[label]

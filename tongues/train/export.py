@@ -23,6 +23,8 @@ from tongues.train.base import find_base, model_folder
 from tongues.train.card import DATA, write_card
 from tongues.train.cost import run_cost
 
+# Names or suffixes of what an export holds: a folder with anything else is not replaced.
+_WRITTEN = {".safetensors", ".json", ".jinja", ".gguf", ".md", "LICENSE", "NOTICE"}
 _FILES = ("config.json", "*.safetensors.index.json", CARD)
 
 
@@ -50,9 +52,8 @@ def new_folder(folder: Path) -> Iterator[Path]:
     """
     target = folder.resolve()
     if target.exists() and (not target.is_dir() or any(target.iterdir())):
-        what = "is there already" + (", and whole" if is_whole(target) else "")
-        hint = "`--overwrite` makes it again; or name another by `-o`"
-        raise UserError(what, where=str(folder), hint=hint)
+        hint = "`--overwrite` makes it again; or " * is_whole(target) + "name another by `-o`"
+        raise UserError("is there already", where=str(folder), hint=hint)
     if target == Path.cwd():
         what, hint = "is the folder you are in, and would be replaced", "name one inside it by `-o`"
         raise UserError(what, where=str(folder), hint=hint)
@@ -61,9 +62,16 @@ def new_folder(folder: Path) -> Iterator[Path]:
 
 
 def is_whole(folder: Path) -> bool:
-    """Whether a folder has all that an export of a model writes."""
+    """Whether a folder is an export of a model: all that one writes, and nothing else."""
+    card = folder / CARD
+    if not card.is_file() or (folder.parent / "run.json").is_file():
+        return False
+    tagged = "\n- tongues\n" in card.read_text(encoding="utf-8", errors="replace")
+    names = [path.name for path in folder.rglob("*") if path.is_file()]
+    if not tagged or any((Path(name).suffix or name) not in _WRITTEN for name in names):
+        return False
     with suppress(UserError):
-        return bool(weight_files(folder)) and (folder / CARD).is_file()
+        return bool(weight_files(folder))
     return (folder / "ensemble.json").is_file()
 
 

@@ -280,18 +280,18 @@ def _svg(spec: Any) -> str | None:
     V8 reserves tens of GB of address space, ends its process where it gets none, and needs a
     standard input.
     """
-    process = _DRAWING.get(os.getpid())
+    process = _DRAWING.pop(os.getpid(), None)  # of one that was interrupted an answer is left
     if process is None or process.poll() is not None:
         command = [sys.executable, "-P", "-c", _DRAW]
         pipe, none = subprocess.PIPE, subprocess.DEVNULL
         process = subprocess.Popen(command, stdin=pipe, stdout=pipe, stderr=none)
-        _DRAWING[os.getpid()] = process
     assert process.stdin
     assert process.stdout
     try:
         process.stdin.write(json.dumps(spec).encode() + b"\n")
         process.stdin.flush()
         line = process.stdout.readline()
+        _DRAWING[os.getpid()] = process
     except BrokenPipeError:
         line = b""
     if not line:

@@ -16,7 +16,7 @@ from tongues.text.folder import find_texts
 from tongues.text.reading import find_files
 
 if TYPE_CHECKING:
-    from tongues.evaluate.evaluation import Evaluation, TextScores
+    from tongues.evaluate.evaluation import Evaluation
     from tongues.recipe import Recipe
 
 
@@ -87,7 +87,7 @@ def _base(folder: Path) -> str:
 
 
 def _text(folder: Path, target: str) -> tuple[dict[str, Any], list[str]]:
-    """Files of both languages in a folder, and the last of several of the base's language.
+    """Files of both languages in a folder, and the last of several named as `bible/en.jsonl` is.
 
     That one is not replayed: on it the demo measures what is forgotten of other text.
     """
@@ -97,7 +97,8 @@ def _text(folder: Path, target: str) -> tuple[dict[str, Any], list[str]]:
             hint = f"name a folder with `{lang}/` or `{lang}.jsonl` in it"
             raise UserError(f"there is no text of `{lang}`", where=f"--text {folder}", hint=hint)
     replayed = [str(path) for path in find_files(found[_BASE_LANGUAGE], where="--text")]
-    other = replayed[1:][-1:]
+    named = (path for path in replayed[1:] if Path(path).name.startswith(f"{_BASE_LANGUAGE}."))
+    other = [*named][-1:]
     found[_BASE_LANGUAGE] = [path for path in replayed if path not in other]
     return {"files": found}, other
 
@@ -113,21 +114,14 @@ def _topics(run: Path, made: "Evaluation", seconds: float) -> dict[str, str]:
     curve = read_loss_curve(run, record)
     gained, forgotten = (tile.line for tile in opening_tiles(made)[:2])
     cost = f"{record.tokens:,} tokens in {record.steps} steps, {seconds / 60:.1f} minutes now; "
-    others = list(made.texts.items())[1:]
-    of_other = {"Not replayed": _of_other(*others[0])} if others else {}
-    return {
-        "Gained": gained,
-        "Forgotten": forgotten,
-        **of_other,
-        "Forecast": _forecast(forecast_loss(curve.until(_PART)), float(curve.heldout[-1])),
-        "Cost": f"{cost}a real run has a thousand times as many tokens.",
-    }
-
-
-def _of_other(source: str, text: "TextScores") -> str:
-    """How the loss on a file of the base's language changed that was not replayed."""
-    change = text.forgotten[0].languages[_BASE_LANGUAGE]
-    return f"English of {source}, bits per byte: changed by {number(change, fixed(3))}."
+    topics = {"Gained": gained, "Forgotten": forgotten}
+    for source, text in list(made.texts.items())[1:]:
+        change = number(text.forgotten[0].languages[_BASE_LANGUAGE], fixed(3))
+        topics["Not replayed"] = f"English of {source}, bits per byte: changed by {change}."
+    forecast = forecast_loss(curve.until(_PART))
+    topics["Forecast"] = _forecast(forecast, float(curve.heldout[-1]))
+    topics["Cost"] = f"{cost}a real run has a thousand times as many tokens."
+    return topics
 
 
 def _forecast(forecast: Estimate | None, ended: float) -> str:

@@ -141,8 +141,8 @@ def _key() -> str | None:
 
 def export(asked: Export) -> Path:
     """Write a run, an ensemble or the base of a recipe; returns the folder."""
-    folder = Path(asked.out)
-    kept = folder.with_name(f".{folder.name}.before")
+    folder = Path(asked.out).resolve()
+    kept = folder.parent / f".{folder.name}.before"
     if asked.overwrite and kept.is_dir() and not folder.exists():
         kept.rename(folder)  # a kill came between
     if not (asked.overwrite and folder.is_dir() and any(folder.iterdir())):
@@ -150,7 +150,7 @@ def export(asked: Export) -> Path:
     from tongues.train.export import is_whole
 
     if not is_whole(folder):
-        what = "holds no model that was exported, and is not replaced"
+        what = "is no export and nothing else, and is not replaced"
         raise UserError(what, where=str(folder), hint="name another by `-o`, or remove it")
     remove_directory(kept)
     folder.rename(kept)
