@@ -52,7 +52,8 @@ def new_folder(folder: Path) -> Iterator[Path]:
     """
     target = folder.resolve()
     if target.exists() and (not target.is_dir() or any(target.iterdir())):
-        hint = "`--overwrite` makes it again; or " * is_whole(target) + "name another by `-o`"
+        hint = "name another by `-o`"
+        hint = "`--overwrite` makes it again; or name another" if is_whole(target) else hint
         raise UserError("is there already", where=str(folder), hint=hint)
     if target == Path.cwd():
         what, hint = "is the folder you are in, and would be replaced", "name one inside it by `-o`"
