@@ -39,7 +39,7 @@ SHORT = {
     "experts.partitions=[{by: typology, k: 2}]",
 }
 # Names of files that are of one life of a process, or differ by time.
-PASSING = re.compile(r"\.lock$|checkpoints/|\.part(/|$)|/work/|^\.cache")
+PASSING = re.compile(r"\.lock$|checkpoints/|\.part(/|$)|(^|/)work/|^\.cache")
 PATIENCE = 300.0  # seconds of one command
 FAKETIME = "/usr/lib/x86_64-linux-gnu/faketime/libfaketime.so.1"  # of Debian's `libfaketime`
 # The code of a command, all it printed, the files then, and what went wrong when it ran again.

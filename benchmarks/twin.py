@@ -11,11 +11,11 @@ Held-out nats per token by the language of the text; a document's loss is the me
 intervals are over documents in pairs. A workspace is resumed.
 """
 
-import pickle
 import sys
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from datetime import date
+from functools import cache
 from itertools import product
 from pathlib import Path
 from typing import Any
@@ -102,26 +102,22 @@ def train(workspace: Path, name: str, cluster: Sequence[str], seed: int) -> str:
     return own
 
 
+@cache
 def scored(workspace: Path, name: str, seed: int) -> Losses:
-    """Losses of a model, of each language by the run that read it; kept in a file.
+    """Losses of a model, of each language by the run that read it.
 
     One model is scored on all that it may know, the base also on what is added.
     """
-    seed = own_seed(name, seed)
-    kept = workspace / "losses" / f"{name}-s{seed}.pickle"
-    if not kept.is_file():
-        losses: Losses = {}
-        clusters = DESIGN["clusters"][MODELS[name]["clusters"]]
-        for cluster in clusters:
-            model = open_model(train(workspace, name, cluster, seed), workspace)
-            more = [*DONORS] if name == "base" else KNOWN if len(clusters) == 1 else []
-            tokens = open_tokens(workspace / "tokens/twin")
-            unseen, asked = unseen_documents(tokens, [], workspace), {*cluster, *more}
-            texts = held_out_documents(tokens, unseen, sorted(asked), tokens=SCORED)
-            losses |= {lang: routed_losses([model], of)[0] for lang, of in texts.items()}
-        kept.parent.mkdir(exist_ok=True)
-        kept.write_bytes(pickle.dumps(losses))
-    return pickle.loads(kept.read_bytes())
+    seed, losses = own_seed(name, seed), dict[str, DocumentLosses]()
+    clusters = DESIGN["clusters"][MODELS[name]["clusters"]]
+    for cluster in clusters:
+        model = open_model(train(workspace, name, cluster, seed), workspace)
+        more = [*DONORS] if name == "base" else KNOWN if len(clusters) == 1 else []
+        tokens = open_tokens(workspace / "tokens/twin")
+        unseen, asked = unseen_documents(tokens, [], workspace), {*cluster, *more}
+        texts = held_out_documents(tokens, unseen, sorted(asked), tokens=SCORED)
+        losses |= {lang: routed_losses([model], of)[0] for lang, of in texts.items()}
+    return losses
 
 
 def mean_over_seeds(of: Sequence[Losses]) -> Losses:
