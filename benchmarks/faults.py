@@ -218,7 +218,7 @@ def kills(count: int, names: Sequence[str] = ()) -> Iterator[str]:
     with TemporaryDirectory() as folder:
         cases = [Case(name, Path(folder) / name) for name in names or TABLE["kills"]]
         while sum(case.hits for case in cases) < count:
-            case = min(cases, key=lambda case: case.hits * max(case.seconds, 1.0))
+            case = min(cases, key=lambda case: case.hits)
             case.trial(chance)
             print(case.line(), flush=True)
         yield f"{sum(case.hits for case in cases)} kills in {sum(x.trials for x in cases)} trials"

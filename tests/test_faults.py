@@ -1,6 +1,7 @@
 """The suites of `benchmarks/faults.py` and `benchmarks/hostile.py`, in a small form."""
 
 import os
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -34,7 +35,8 @@ def suite(*words: str) -> str:
 @pytest.mark.long
 def test_killed_at_random_moments_commands_end_with_the_same_bytes() -> None:
     said = suite("kills", "6", "prepare", "train", "export")
-    assert "6 kills in" in said and "WRONG" not in said
+    hits = re.search(r"^(\d+) kills in", said, re.MULTILINE)
+    assert hits and int(hits[1]) >= 6 and "WRONG" not in said
 
 
 @pytest.mark.long

@@ -1,9 +1,9 @@
-"""SmolLM2-135M, which knows English, brought to Arabic: a case of real size, and its forecast.
+"""SmolLM2-135M, which knows English, brought to Arabic: a case of real size.
 
     python benchmarks/gpu/case/case.py FOLDER [STAGE ...]
 
-The small end, on a processor and in this order: prepare, bases, small, short, shares, forecast,
-table; `bases:5M small:5M` are a larger small model.
+The small end, on a processor and in this order: prepare, bases, small, short, shares, table;
+`bases:5M small:5M` are a larger small model.
 The large end, on a GPU without a network: `large`, or one of its runs such as `large:new-10`, then
 `compare` and `outcome`; `large:new-10:8192` rehearses one on so many tokens. FOLDER is the
 workspace: text, models, tokens and runs. `prepare` needs `models/smollm2` in it, as made by
@@ -16,7 +16,7 @@ import os
 import sys
 from pathlib import Path
 
-from forecast import ends, finished, run_table, write_forecast
+from runs import ends, finished, run_table
 
 import tongues
 from tongues.core.files import read_json
@@ -143,11 +143,6 @@ def large(run: str = "", tokens: str = "") -> None:
         tongues.train(HERE / f"{RECIPES[tokenizer]}.yaml", changes)
 
 
-def forecast() -> None:
-    """What the large runs will end at, into `forecast.json` next to this file."""
-    write_forecast(HERE / "forecast.json")
-
-
 def table() -> None:
     """Every finished run; `case.txt` is what this printed."""
     print(run_table())
@@ -209,7 +204,7 @@ def figure() -> None:
     write_figures([drawn], HERE.parents[2] / "docs/images")
 
 
-SMALL_END = (prepare, bases, small, short, shares, forecast, table)
+SMALL_END = (prepare, bases, small, short, shares, table)
 STAGES = {x.__name__: x for x in (*SMALL_END, large, compare, outcome, figure)}
 
 if __name__ == "__main__":
