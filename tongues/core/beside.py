@@ -1,4 +1,4 @@
-"""Tables of words and values that lie beside the code that uses them."""
+"""Tables of words and values next to the code that uses them."""
 
 import tomllib
 from pathlib import Path
@@ -6,5 +6,5 @@ from typing import Any
 
 
 def read_beside(module: str, name: str = "words.toml") -> dict[str, Any]:
-    """What a TOML file says that lies beside a module; module: its `__file__`."""
+    """The contents of the TOML file next to a module; module: its `__file__`."""
     return tomllib.loads((Path(module).parent / name).read_text(encoding="utf-8"))

@@ -111,7 +111,7 @@ def read_texts(
 def _part_cautions(
     tokens: Tokens, unseen: Mapping[str, np.ndarray], languages: Iterable[str], most: int
 ) -> Iterator[Caution]:
-    """What is left out of each language where so many tokens are scored."""
+    """What is left out of each language where only that many tokens are scored."""
     for lang in languages:
         bounds = tokens.shard(lang, "valid").bounds
         count, every = (len(scored_documents(bounds, n, unseen[lang])) for n in (most, ALL))

@@ -45,7 +45,7 @@ def byte_premium(language: Language) -> Estimate:
 def bytes_per_token(language: Language, tokenizer: str = "own") -> Estimate:
     """UTF-8 bytes behind one token.
 
-    tokenizer: one of `TOKENIZERS`; another name stands for any tokenizer in use, with an interval
+    tokenizer: one of `TOKENIZERS`; another name is any tokenizer in use, with an interval
     as wide as they differ.
     """
     if tokenizer in TOKENIZERS:
@@ -59,7 +59,7 @@ def bytes_per_token(language: Language, tokenizer: str = "own") -> Estimate:
 def extended_bytes_per_token(
     language: Language, tokenizer: str, new_tokens: int, now: Estimate | None = None
 ) -> Estimate:
-    """UTF-8 bytes behind one token after the tokenizer got so many tokens for this language.
+    """UTF-8 bytes behind one token after the tokenizer got that many tokens for this language.
 
     now: bytes behind one token before that, where they were measured on one's own text.
 

@@ -35,7 +35,7 @@ class BaseCheckpoint:
         untouched (Mistral 7B, by EuroEval): it knows them already. Of lists above 70 names only
         those that its makers put first (Qwen3 names 119, Qwen3.5 201, Gemma 3 and 4 140).
     active: parameters that a token meets in a mixture of experts; None: all.
-    vocabulary: rows of its embeddings. context: tokens. hidden: numbers that stand for a token
+    vocabulary: rows of its embeddings. context: tokens. hidden: numbers for a token
         between layers. tied: whether its output matrix is its embeddings. None: not known.
     gated: whether its terms must be accepted on its page.
     first: what its tokenizer puts before a text; empty: nothing, or not known.
@@ -137,7 +137,7 @@ def read_base(text: str, where: str = "--base") -> BaseCheckpoint:
         params = read_number(size, where)
         if not _SIZES[0] <= params <= _SIZES[1]:
             hint = "write its parameters like `4B`"
-            raise UserError(f"`{size}` is no size of a model", where=where, hint=hint)
+            raise UserError(f"`{size}` is not the size of a model", where=where, hint=hint)
         tokenizer, languages = (known.tokenizer, known.languages) if known else ("", ())
         return BaseCheckpoint(name.strip(), params, tokens, tokenizer, languages)
     if not equals and (run := find_run(word, Path())):

@@ -52,7 +52,7 @@ def table_of(
 
 
 def stretches(texts: Sequence[str], characters: int) -> Iterator[slice]:
-    """Stretches of texts, each of about so many characters and at least one text."""
+    """Stretches of texts, each of about that many characters and at least one text."""
     ends = np.cumsum([len(text) for text in texts], dtype=np.int64)
     start = 0
     while start < len(texts):

@@ -1,4 +1,4 @@
-"""What is said of a run before and while it is trained: whole sentences by subject."""
+"""What users read of a run before and while it is trained: whole sentences by subject."""
 
 from collections.abc import Mapping, Sequence
 
@@ -23,7 +23,7 @@ _OVER = 1.02  # times the limit on epochs: rounded shares may exceed it by less
 def before_training(
     epochs: Mapping[str, float], unknown: Sequence[str], seen: Mapping[str, float]
 ) -> list[str]:
-    """What is told before the first step.
+    """What users read before the first step.
 
     unknown: languages that may be forgotten and are not evaluated. seen: by language, the share of
     its held-out text that was not held out from the base.

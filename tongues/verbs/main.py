@@ -87,7 +87,7 @@ def _options(command: click.Command) -> list[str]:
 
 
 def _open_streams() -> None:
-    """Whatever the caller closed is open on nothing; letters that a stream lacks are escaped."""
+    """Open on nothing what the caller closed; escape letters that a stream does not have."""
     while (number := os.open(os.devnull, os.O_RDWR)) <= 2:
         os.set_inheritable(number, True)
     os.close(number)

@@ -1,4 +1,4 @@
-"""What a verb is told, declared once: a frozen object of which its arguments and options follow.
+"""What a verb takes, declared once: a frozen object of which its arguments and options follow.
 
 `@settings` makes the class, with a field for each word: `argument` for those by place, `option` for
 those by name. Its `run` does the work and returns what it made. `function` is the verb for Python,
@@ -174,7 +174,7 @@ def _words(kind: type) -> list[click.Parameter]:
 
 @contextmanager
 def _overrides_named(overrides: Sequence[str]) -> Iterator[None]:
-    """While entered, a mistake in the values of a recipe's overrides is said to be in them."""
+    """While entered, a mistake in the values of a recipe's overrides is located in them."""
     try:
         yield
     except UserError as error:

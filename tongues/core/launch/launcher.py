@@ -28,7 +28,7 @@ class Launcher(ABC):
     """Starts jobs in one place, and knows which of them have ended.
 
     The class is what is registered: `name` and `summary` are for users; `takes` names its own
-    settings, which stand behind its name as in `slurm:partition=gpu`; `here` says whether its jobs
+    settings, which follow its name as in `slurm:partition=gpu`; `here` says whether its jobs
     compute on this machine; `lasting` whether they continue when this process ends, and another
     can wait for them.
     """
@@ -76,7 +76,7 @@ LAUNCHERS: Registry[type[Launcher]] = Registry("launcher", "tongues.launchers")
 
 
 def launcher_kind(launcher: str) -> type[Launcher]:
-    """The registered kind of a launcher, whose settings may stand behind its name."""
+    """The registered kind of a launcher, whose settings may follow its name."""
     return LAUNCHERS.find(launcher.partition(":")[0], "--launcher")
 
 

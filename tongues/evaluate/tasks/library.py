@@ -10,7 +10,7 @@ _BECAUSE = {"cause": "because", "effect": "therefore"}
 
 
 def copa_row(row: Fields) -> Fields:
-    """A premise without its last mark, the word that joins, and choices that go on with it."""
+    """A premise without its last mark, the word that joins, and choices that continue it."""
     words = {key: text for key, text in row.items() if isinstance(text, str)}
     if "premise" in words:
         words["premise"] = _open(words["premise"])

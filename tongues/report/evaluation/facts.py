@@ -1,4 +1,4 @@
-"""What an evaluation says, as facts: the model to take, and what to doubt."""
+"""What an evaluation says, as facts: the model to take, and its doubts."""
 
 from collections.abc import Iterator, Sequence
 from typing import Literal

@@ -136,7 +136,7 @@ def how(measure: Measure) -> str:
 
 
 def versus_chance(measure: Measure) -> str:
-    """Which models are no better than guessing; nothing of a metric without chance."""
+    """Which models do not beat guessing; nothing of a metric without chance."""
     if not (isinstance(measure.scores, TaskScores) and measure.scores.chance):
         return ""
     guessed = {model: langs for model, langs in guessed_languages(measure).items() if langs}

@@ -1,7 +1,7 @@
 """Types of files with text: which endings each has, and how its documents are read.
 
 A type is one object in one file, registered in `FILE_TYPES`; another package adds one by an entry
-point of `tongues.file_types`. Archives and encodings are no concern of it: it gets UTF-8.
+point of `tongues.file_types`. Archives and encodings are handled before: it gets UTF-8.
 """
 
 from collections.abc import Callable, Iterator

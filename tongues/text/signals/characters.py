@@ -3,7 +3,7 @@
 `scripts.csv` holds them as ranges of code points, made from Scripts.txt and the general categories
 of the Unicode Character Database 18.0.0 (© Unicode, Inc., https://www.unicode.org/license.txt):
 they do not depend on the Unicode version that comes with Python. Scripts are ISO 15924 codes.
-Marks that stand for spaces, such as Tibetan's between syllables, are spaces.
+Marks in place of spaces, such as Tibetan's between syllables, are spaces.
 """
 
 import csv

@@ -94,7 +94,7 @@ def _cut(texts: Sequence[str]) -> Units:
     terms = values[codes] * powers[: len(codes)]
     hashes = np.zeros(0, dtype=np.uint64)
     if len(starts):
-        # what stands between units adds nothing, so that a unit may reach to the next one
+        # what is between units adds nothing, so that a unit may reach to the next one
         hashes = scramble(np.add.reduceat(terms, starts) * inverses[starts])
     bounds = np.searchsorted(starts, begins)
     bare = np.flatnonzero(np.diff(bounds) == 0)
@@ -131,7 +131,7 @@ def _tables() -> tuple[np.ndarray, np.ndarray, np.ndarray]:
 
 
 def _powers(count: int) -> tuple[np.ndarray, np.ndarray]:
-    """Of the base, for so many characters, and what undoes them."""
+    """Of the base, for that many characters, and what undoes them."""
     bases = (_BASE, pow(_BASE, -1, 2**64))
     powers, inverses = (np.multiply.accumulate(np.full(count, b, np.uint64)) for b in bases)
     return powers, inverses

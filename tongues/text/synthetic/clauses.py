@@ -114,7 +114,7 @@ class _Writer:
     def write_phrase(
         self, first: Slot, where: np.ndarray, party: _Party, case: Case, owner: np.ndarray
     ) -> None:
-        """A party with a number or an owner besides."""
+        """A party, which may have a number or an owner too."""
         dice = self.dice
         self.write_noun((first, first + 2, first + 3), where, party, case)
         plain = where & ~party.named
