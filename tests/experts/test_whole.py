@@ -7,6 +7,7 @@ import random
 import shutil
 from collections.abc import Sequence
 from dataclasses import replace
+from itertools import chain
 from pathlib import Path
 from shutil import copy
 from statistics import fmean
@@ -28,7 +29,7 @@ from tongues.experts.ensemble.router import load_router
 from tongues.experts.ensemble.routing import parse_routing
 from tongues.experts.heldout import documents_of, scored_documents
 from tongues.models.folders import stored_shapes
-from tongues.text.tokens import open_tokens
+from tongues.text.tokens import load_tokenizer, open_tokens
 from tongues.text.tokens.tokenizer import train_tokenizer
 from tongues.verbs.main import command
 
@@ -211,6 +212,30 @@ def test_an_evaluation_is_of_every_partition_and_routing(family: Path) -> None:
     assert f"{means['typology-2@tfidf'] - means['dense']:.3f}".lstrip("-") in line
     assert told.base_shares == pytest.approx(dict.fromkeys(LANGS, 0.25), abs=0.01)
     assert len([cell for cell in told.cells if cell.partition == "typology-2"]) == 2 * 4
+
+
+def test_other_text_may_be_of_languages_without_an_expert(family: Path) -> None:
+    """Greek, and two languages by turns."""
+    held = open_tokens(family / "tokens/fam")
+    tokenizer = load_tokenizer(held.tokenizer_path)
+    parts = {lang: held.shard(lang, "valid").tokens[:400].tolist() for lang in ("qaa", "qac")}
+    turns = [parts[lang][at : at + 20] for at in range(0, 120, 20) for lang in parts]
+    texts = {"el": ["Ο ήλιος και η θάλασσα είναι εκεί όπου ήταν πάντα. " * 9] * 6}
+    texts["mul"] = [tokenizer.decode([*chain(*turns)])] * 6
+    texts["qaa"] = [tokenizer.decode(parts["qaa"][at : at + 60]) for at in range(0, 360, 60)]
+    (family / "other").mkdir()
+    for lang, documents in texts.items():
+        lines = "".join(json.dumps({"text": text}) + "\n" for text in documents)
+        (family / "other" / f"{lang}.jsonl").write_text(lines)
+    said = tongues(family, "experts", "measure", "experts.yaml", "--text", "other")
+    rows = {line.split()[0]: line for line in said.splitlines() if line}
+    assert rows["el"].endswith(" 100 %") and rows["qaa"].endswith(" 0.0 %")
+    evaluation = read_evaluation(family / "evaluations/fam-experts-other")
+    (text,) = evaluation.texts.values()
+    assert set(text.losses["typology-2@filter:2"]) == {"el", "mul", "qaa"}
+    assert set(text.losses["typology-2@language"]) == {"qaa"}
+    base, read = (text.losses[name]["el"] for name in ("seed", "typology-2@filter:2"))
+    assert read.nats_per_token == pytest.approx(base.nats_per_token, abs=0.2)
 
 
 def test_every_expert_reads_every_document_once(

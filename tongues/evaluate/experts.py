@@ -6,14 +6,15 @@ that was trained with several random seeds is scored as their mean.
 
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
-from itertools import chain
+from itertools import accumulate, chain
 from pathlib import Path
 
 import numpy as np
+from tokenizers import Tokenizer
 
 from tongues.core.errors import UserError
 from tongues.evaluate.comparing import text_scores
-from tongues.evaluate.documents import held_out_documents
+from tongues.evaluate.documents import held_out_documents, read_texts
 from tongues.evaluate.evaluation import (
     NATS_PER_TOKEN,
     EvaluatedModel,
@@ -24,13 +25,17 @@ from tongues.evaluate.evaluation import (
 from tongues.evaluate.losses import DocumentLosses, Policy, mean_losses
 from tongues.evaluate.outcome import build_evaluation
 from tongues.evaluate.runner import EvalSpec, Results, Unit, evaluate
+from tongues.experts.ensemble.ensemble import Ensemble, open_ensemble
 from tongues.experts.ensemble.lineage import Lineage, expert_folder, read_lineage
 from tongues.experts.ensemble.places import find_model
 from tongues.experts.ensemble.routing import ONE_MODEL, ROUTINGS, Routing
 from tongues.experts.heldout import base_shares, same_tokenizer, unseen_documents
 from tongues.experts.partition.partition import Partition
-from tongues.text.tokens import Tokens, open_tokens
+from tongues.text import Document
+from tongues.text.tokens import Tokens, load_tokenizer, open_tokens
 from tongues.train.base import model_folder
+
+_CALLED = 200  # tokens by which a text's language is asked for
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,6 +69,7 @@ def evaluate_experts(
     *,
     scored: int,
     context: int,
+    other: str | None = None,
     memory: int | None = None,
     device: str | None = None,
     dtype: str | None = None,
@@ -75,15 +81,21 @@ def evaluate_experts(
     base model with another one reads the same text in its own tokens. ensembles: folders by
     partition, one for each random seed; all are compared with `dense`, if there is one, and those
     with added languages with `before`. text: the name of prepared tokens. scored: tokens of a
-    language, in whole documents. context: tokens of a window. memory: bytes of weights to hold at
-    most; None: any.
+    language, in whole documents. context: tokens of a window. other: files or prepared tokens to
+    score in place of what `text` holds out, as `read_texts` takes them; their languages need no
+    expert. memory: bytes of weights to hold at most; None: any.
     """
     tokens = open_tokens(workspace / "tokens" / text)
     lineages = {partition: list(map(read_lineage, each)) for partition, each in ensembles.items()}
     same_tokens = _check_tokens(ensembles, lineages, tokens, workspace)
     everyone = list(chain(*lineages.values()))
-    unseen = unseen_documents(tokens, everyone, workspace)
-    documents = held_out_documents(tokens, unseen, tokens=scored)
+    tokenizer = load_tokenizer(tokens.tokenizer_path)
+    if other:
+        read = read_texts(other, workspace, lineages=everyone)
+        documents = {lang: _first(own, tokenizer, scored) for lang, own in read.items()}
+    else:
+        unseen = unseen_documents(tokens, everyone, workspace)
+        documents = held_out_documents(tokens, unseen, tokens=scored)
     settings = _settings(ensembles, lineages, documents.keys(), workspace / "ensembles")
     unknown = {member: one.unknown for one in settings for member in one.members}
     spec = EvalSpec({text: documents}, policy=Policy(context), unknown=unknown)
@@ -103,13 +115,20 @@ def evaluate_experts(
     scores = ExpertScores(
         base=base,
         same_tokenizer=same_tokens,
-        base_shares=base_shares(base, tokens.languages, workspace),
+        base_shares=base_shares(base, list(documents), workspace),
         context=context,
-        train_tokens={lang: tokens.counts[lang]["train"]["tokens"] for lang in documents},
+        train_tokens={
+            lang: of["train"]["tokens"] for lang, of in tokens.counts.items() if lang in documents
+        },
         cells=_cells(results, text, settings, lineages, counts),
         partitions={
             partition: Partition.from_json(each[0].partition)
             for partition, each in lineages.items()
+        },
+        unknown={
+            partition: _called_unknown(open_ensemble(each[0], workspace), documents, tokenizer)
+            for partition, each in ensembles.items()
+            if len(lineages[partition][0].experts) > 1
         },
     )
     return replace(
@@ -118,6 +137,27 @@ def evaluate_experts(
         texts={text: text_scores(losses, pairs, bases, unit=NATS_PER_TOKEN, added=added)},
         experts=scores,
     )
+
+
+def _first(documents: Sequence[Document], tokenizer: Tokenizer, most: int) -> list[Document]:
+    """The first documents, until they have so many tokens."""
+    lengths = (len(tokenizer.encode(of.text, add_special_tokens=False)) for of in documents)
+    ends = accumulate(lengths, initial=0)
+    return [of for of, start in zip(documents, ends, strict=False) if start < most]
+
+
+def _called_unknown(
+    ensemble: Ensemble, documents: Mapping[str, Sequence[Document]], tokenizer: Tokenizer
+) -> dict[str, float]:
+    """The share of each language's documents that the router knows no language of."""
+    router, shares = ensemble.router, dict[str, float]()
+    if router is None:
+        return shares
+    for lang, own in documents.items():
+        read = (tokenizer.encode(of.text, add_special_tokens=False).ids[:_CALLED] for of in own)
+        called = [router.language(router.filter.read(np.array(ids, int))) for ids in read]
+        shares[lang] = called.count("unknown") / len(called)
+    return shares
 
 
 def _settings(

@@ -121,12 +121,14 @@ def _train(asked: Train, *, as_json: bool) -> None:
 class Measure(OfRecipe, Placed, Quietly, Verb[Path]):
     """Score held-out text with all ensembles of RECIPE by every routing.
 
-    The evaluation is kept in `evaluations/NAME-experts`. Returns the page. Safe to interrupt.
+    The evaluation is kept in `evaluations/NAME-experts`, of other text in
+    `evaluations/NAME-experts-TEXT`. Returns the page. Safe to interrupt.
     """
 
     work = "experts:measure"
     _: KW_ONLY
     eval_tokens: int = option(COUNT, default=20_000)
+    text: str | None = option(metavar="TEXT", default=None)
 
 
 @command(Measure, AS_JSON, of=experts_group)
@@ -136,7 +138,8 @@ def _measure(asked: Measure, *, as_json: bool) -> None:
 
     page = asked.run()
     if not as_json:
-        _show_measured(Path(asked.workspace) / "evaluations" / page.parent.name)
+        name = page.parent.name
+        _show_measured(Path(asked.workspace) / "evaluations" / name, each=bool(asked.text))
     print_paths([page], as_json=as_json)
     hint_recipe(load_recipe(asked.recipe, asked.overrides), asked)
 
@@ -182,15 +185,17 @@ def _show_partition(made: "Partition", amounts: dict[str, float] | None) -> None
         echo(line)
 
 
-def _show_measured(folder: Path) -> None:
+def _show_measured(folder: Path, *, each: bool) -> None:
     from tongues.core.pages import Tiles, as_text
     from tongues.evaluate.evaluation import read_evaluation
     from tongues.evaluate.settings import MeasuredExperts
     from tongues.report.experts.answer import expert_answer, expert_tiles
-    from tongues.report.experts.view import setting_table
+    from tongues.report.experts.view import language_table, setting_table
 
     experts = MeasuredExperts.of(read_evaluation(folder))
     echo(as_text([setting_table(experts)]) + "\n")
+    if each:
+        echo(as_text([language_table(experts)]) + "\n")
     echo("losses in nats per token, means over languages; in brackets 95 % confidence intervals")
     echo(as_text([Tiles(expert_tiles(experts))]))
     for line in expert_answer(experts).get("Choice", ())[:1]:

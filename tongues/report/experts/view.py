@@ -5,7 +5,7 @@ from dataclasses import asdict, replace
 from statistics import fmean
 
 from tongues.core.estimate import Estimate
-from tongues.core.pages import Figure, estimate_cell, signed, value_cell
+from tongues.core.pages import Figure, estimate_cell, percent_cell, signed, value_cell
 from tongues.core.pages import blocks as b
 from tongues.core.pages.axes import Axis, Row, across, categories, colour, linear, logs
 from tongues.core.pages.plots import alt, dots, heat, line, panel, rule, words
@@ -75,6 +75,7 @@ def _unlearned(experts: MeasuredExperts) -> Figure | None:
             each.setdefault((rise.partition, rise.lang), []).append(rise.rise)
     known = experts.scores.base_shares
     amounts = known or experts.scores.train_tokens
+    each = {(name, lang): rises for (name, lang), rises in each.items() if lang in amounts}
     if not each or max(amounts.values()) <= _EVEN * min(amounts.values()):
         return None
     rows: list[Row] = [
@@ -187,7 +188,7 @@ def expert_tables(experts: MeasuredExperts) -> dict[str, b.Table]:
     tables = {_SETTINGS: setting_table(experts)}
     if added := experts.added:
         tables[_ADDED] = _added_table(experts, added)
-    tables[_LANGUAGES] = _language_table(experts)
+    tables[_LANGUAGES] = language_table(experts)
     if experts.scores.cells:
         names = [name for name in ("dense", *experts.partitions) if experts.cells(name)]
         heads = ("became worse", "share", "mean rise of loss")
@@ -223,10 +224,12 @@ def setting_table(experts: MeasuredExperts) -> b.Table:
     return b.Table.of(rows)
 
 
-def _language_table(experts: MeasuredExperts) -> b.Table:
+def language_table(experts: MeasuredExperts) -> b.Table:
+    """Of each language the losses by the best routing of every partition, and what is unknown."""
     columns = {"base": experts.base, **({"dense": experts.dense} if experts.dense else {})}
     columns |= experts.best_of_each
     other, rows = experts.references[0], list[list[b.Entry]]()
+    unknown = next(iter(experts.scores.unknown.values()), {})
     for lang in experts.languages:
         losses = [each.losses[lang].nats_per_token for each in columns.values()]
         best = experts.best(experts.scored(lang, experts.colours), lang)
@@ -234,9 +237,11 @@ def _language_table(experts: MeasuredExperts) -> b.Table:
         cells = [value_cell(loss, nats, strong=loss == min(losses)) for loss in losses]
         k = b.Cell(str(best.k), best.k, after=best.partition) if best else None
         change = _difference(own.difference(other, lang) if own else None)
-        rows.append([lang, *cells, k, own.name if own else None, change])
+        called = [percent_cell(unknown[lang])] if unknown else []
+        rows.append([lang, *cells, k, own.name if own else None, change, *called])
     heads = [b.Cell(name, below=each.routing) for name, each in columns.items()]
-    return b.Table(["language", *heads, "best k", "best experts", f"versus {other}"], rows)
+    after = ("best k", "best experts", f"versus {other}", *["unknown"] * bool(unknown))
+    return b.Table(["language", *heads, *after], rows)
 
 
 def _added_table(experts: MeasuredExperts, added: AddedLanguages) -> b.Table:

@@ -113,6 +113,8 @@ def measure(asked: Measure) -> Path:
     from tongues.report.experts.view import experts_page
 
     name, voice = f"{loaded.name}-experts", Voice(asked.quiet)
+    if asked.text:
+        name += f"-{Path(asked.text).name.partition('.')[0]}"
     store, place = workspace / "ensembles", workspace / "evaluations" / name
     work = open_work(loaded, workspace)
     rounds = plan_rounds(work, make=True)
@@ -130,6 +132,7 @@ def measure(asked: Measure) -> Path:
             place,
             scored=asked.eval_tokens,
             context=work.recipe.train.context,
+            other=asked.text,
             memory=held,
             device=asked.device,
             dtype=asked.dtype,
