@@ -49,13 +49,11 @@ class PartitionText(OfRecipe, Verb["dict[str, PartitionedText]"]):
 
 @settings
 class PartitionLanguages(Verb["Partition"]):
-    """A partition of languages into `k` clusters, without any text."""
+    """A partition of languages into `k` clusters by typology, without any text."""
 
     work = "experts:partition_languages"
     languages: Sequence[str]
     k: int | None = None
-    _: KW_ONLY
-    by: str = "typology"  # or `languages`, each by itself
 
 
 @settings
@@ -65,7 +63,6 @@ class PartitionWords:
     recipe: Path | None = argument(PATH, required=False, default=None)
     overrides: tuple[str, ...] = argument(metavar=KEYS, many=True, required=False, default=())
     workspace: Path | str = in_workspace()
-    by: str = option(default="typology")
     languages: str | None = option(metavar="A,B,…", default=None)
     k: int | None = option(int, names=("-k",), default=None)
 
@@ -77,7 +74,7 @@ def _partition(asked: PartitionWords, *, as_json: bool) -> None:
 
     if asked.recipe is None:
         codes = [code.strip() for code in (asked.languages or "").split(",") if code.strip()]
-        made = PartitionLanguages(codes, asked.k, by=asked.by).run()
+        made = PartitionLanguages(codes, asked.k).run()
         if as_json:
             print_json(made.to_json())
         else:

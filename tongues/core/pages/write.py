@@ -239,7 +239,7 @@ def write_figures(
     """Write each figure as NAME.svg, NAME.png and NAME.csv; returns the SVG files.
 
     Files of these names are replaced, each whole or not at all; others stay. A figure that cannot
-    be drawn is its CSV alone. `progress` gets a line for each step.
+    be drawn is its CSV alone, and older pictures of it leave. `progress` gets a line for each step.
     """
     require("vl_convert", "the figures")
     import vl_convert
@@ -258,7 +258,10 @@ def write_figures(
             with whole_file(path.with_suffix(".png")) as aside:
                 aside.write_bytes(vl_convert.svg_to_png(svg, scale=_SCALE))
             written.append(path)
-        undrawn = undrawn or svg is None
+        else:
+            undrawn = True
+            for picture in (path, path.with_suffix(".png")):
+                picture.unlink(missing_ok=True)
         with (
             whole_file(path.with_suffix(".csv")) as aside,
             aside.open("w", encoding="utf-8", newline="") as file,

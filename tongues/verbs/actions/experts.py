@@ -47,22 +47,14 @@ def partition(asked: PartitionText) -> dict[str, PartitionedText]:
 
 
 def partition_languages(asked: PartitionLanguages) -> Partition:
-    """A partition of languages, without any text."""
+    """A partition of languages by typology, without any text."""
     from tongues.experts.partition.distances import by_typology
-    from tongues.experts.partition.methods import one_each
 
-    languages, k, by = asked.languages, asked.k, asked.by
+    languages, k = asked.languages, asked.k
     if not languages:
         raise UserError("name a recipe, or languages by `--languages`", hint="such as ar,bg,de,el")
     if twice := [code for code in languages if languages.count(code) > 1]:
         raise UserError(f"`{twice[0]}` is named twice", where="--languages")
-    if by == "languages":
-        if k:
-            raise UserError("every language by itself needs no `-k`", where="--by")
-        return one_each(languages)
-    if by != "typology":
-        hint = "`typology` or `languages`; other partitions need a recipe and its text"
-        raise UserError(f"languages alone cannot be partitioned by {by}", where="--by", hint=hint)
     if k is None:
         raise UserError("how many clusters?", where="-k", hint="such as `-k 4`")
     return by_typology(languages, k)

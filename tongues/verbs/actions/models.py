@@ -82,6 +82,10 @@ def serve(asked: Serve) -> None:
         raise UserError("there is nothing to serve", where="serve", hint=hint)
     if twice := [name for name in names if names.count(name) > 1]:
         raise UserError(f"`{twice[0]}` is named twice", hint="once is enough")
+    for origin in asked.allow_origin:
+        if origin != "*" and "://" not in origin:
+            hint = f"write it like `https://{origin}`; `*` is every site"
+            raise UserError(f"`{origin}` has no scheme", where="--allow-origin", hint=hint)
     key = _key()
     held = memory_bytes(asked.max_memory)
     for name in names:  # what is not there needs no torch
