@@ -5,6 +5,7 @@ from shutil import copytree
 
 import pytest
 import torch
+from click.testing import CliRunner
 
 from tests.conftest import with_tokens
 from tests.experts.test_train import Ask, ask, planned, seed_model
@@ -17,8 +18,10 @@ from tongues.experts.ensemble.ensemble import (
     map_model,
     open_ensemble,
 )
+from tongues.experts.ensemble.lineage import read_lineage
 from tongues.experts.ensemble.updates import find_updates
 from tongues.experts.train import train_experts
+from tongues.verbs.main import command
 
 __all__ = ["ask", "seed_model"]  # fixtures
 
@@ -81,6 +84,22 @@ def test_other_servers_read_the_adapters(workspace: Path) -> None:
             torch.testing.assert_close(
                 model(TOKENS).logits, map_model(whole)(TOKENS).logits, rtol=1e-4, atol=1e-4
             )
+
+
+def test_an_exported_ensemble_has_the_adapters_and_how_other_servers_load_them(
+    workspace: Path,
+) -> None:
+    names = ["small/languages-s1", "--workspace", str(workspace), "-o", str(workspace / "out")]
+    done = CliRunner().invoke(command, ["export", *names])
+    assert done.exception is None, done.output
+    card = (workspace / "out/README.md").read_text()
+    (words,) = (line.split() for line in card.splitlines() if line.startswith("vllm serve"))
+    assert words[words.index("--max-lora-rank") + 1] == "2"
+    for module in words[words.index("--lora-modules") + 1 :]:
+        adapter = workspace / "out" / module.partition("=")[2]
+        assert read_json(adapter / "adapter_config.json")["r"] == 2
+        assert (adapter / "adapter_model.safetensors").is_file()
+    read_lineage(workspace / "out")
 
 
 def ensemble_folder(workspace: Path) -> Path:

@@ -6,6 +6,7 @@ from pathlib import Path
 
 from tongues import __version__
 from tongues.core.beside import read_beside
+from tongues.core.files import read_json
 from tongues.core.pages import CARD, Table, as_markdown
 from tongues.experts.ensemble.lineage import Expert, Lineage, expert_row
 from tongues.experts.ensemble.router import Router
@@ -74,6 +75,15 @@ def write_ensemble_card(
         best = sorted(lineage.languages.items())
         table = _table({"language": lang, "expert": folder_of[expert]} for lang, expert in best)
         routing = _PARTS["routing"].format(how=how, table=table)
+    files = [directory / folder / "adapter/adapter_config.json" for folder in folders]
+    read = [read_json(file) for file in files if file.is_file()]
+    bases = {config["base_model_name_or_path"] for config in read}
+    if len(read) == len(folders) and len(bases) == 1:  # not of added ones, on a donor's adapter
+        routing += _PARTS["adapters"].format(
+            base=base_label(lineage.base, workspace),
+            rank=max(config["r"] for config in read),
+            each=" ".join(f"{folder}={folder}/adapter" for folder in folders),
+        )
     (directory / CARD).write_text(about + routing, encoding="utf-8")
 
 

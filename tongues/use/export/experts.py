@@ -52,6 +52,7 @@ from tongues.use.export.run import base_folder, store_folder
 # The newest evaluation of a run, an ensemble or a model, by its folder, as a card has it.
 Evaluated = Callable[[Path], CardScores]
 
+_ADAPTER = Path(ADAPTER).parent.name  # of an expert of low rank, in the folder of its run
 _PER_TOKEN = 2  # experts that a token uses, as Mixtral does (arXiv 2401.04088)
 
 # What the card and the terminal say of the model.
@@ -81,6 +82,8 @@ def export_ensemble(folder: Path, workspace: Path, out: Path, *, evaluated: Eval
             copied.mkdir()
             if run := _run_of(expert, place):
                 copy_model(run, workspace, copied)
+                if (adapter := run / _ADAPTER).is_dir():
+                    shutil.copytree(adapter, copied / _ADAPTER)
                 _add_scores(copied, evaluated(run))
                 continue
             copy_files(place, copied)
