@@ -6,12 +6,14 @@ import shutil
 import subprocess
 import sys
 import sysconfig
+import tomllib
 import venv
 import zipfile
 from importlib.metadata import PackageNotFoundError, distribution
 from pathlib import Path
 
 import pytest
+import yaml
 from packaging.requirements import Requirement
 
 from tongues.models.smollm2 import NEEDS
@@ -169,3 +171,10 @@ def test_the_extra_brings_what_smollm2_needs(wheel: Path) -> None:
     """Other extras of development bring the same packages, and would hide one that is missing."""
     extra = {x.name for x in required(wheel) if x.marker and x.marker.evaluate({"extra": "gguf"})}
     assert extra >= {*NEEDS}
+
+
+def test_the_conda_recipe_needs_what_the_core_does() -> None:
+    core = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["dependencies"]
+    recipe = yaml.safe_load((ROOT / "packaging/recipe.yaml").read_text())["requirements"]["run"]
+    needs = {line.partition(";")[0].strip().replace("-", "_") for line in core}
+    assert {line.replace(" ", "") for line in recipe} == needs | {"python>=3.11"}
