@@ -214,7 +214,9 @@ def test_an_evaluation_is_of_every_partition_and_routing(family: Path) -> None:
     assert len([cell for cell in told.cells if cell.partition == "typology-2"]) == 2 * 4
 
 
-def test_other_text_may_be_of_languages_without_an_expert(family: Path) -> None:
+def test_other_text_may_be_of_languages_without_an_expert(
+    family: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """Greek, and two languages by turns."""
     held = open_tokens(family / "tokens/fam")
     tokenizer = load_tokenizer(held.tokenizer_path)
@@ -227,12 +229,16 @@ def test_other_text_may_be_of_languages_without_an_expert(family: Path) -> None:
     for lang, documents in texts.items():
         lines = "".join(json.dumps({"text": text}) + "\n" for text in documents)
         (family / "other" / f"{lang}.jsonl").write_text(lines)
-    said = tongues(family, "experts", "measure", "experts.yaml", "--text", "other")
-    rows = {line.split()[0]: line for line in said.splitlines() if line}
+    (family / "other/tr.jsonl").write_text('{"text": "bir"}\n{"txet": 1}\n')
+    monkeypatch.chdir(family)
+    words = ["experts", "measure", "experts.yaml", "--text", "other"]
+    done = CliRunner().invoke(command, words)
+    assert done.exception is None and "tr.jsonl" in done.stderr
+    rows = {line.split()[0]: line for line in done.stdout.splitlines() if line}
     assert rows["el"].endswith(" 100 %") and rows["qaa"].endswith(" 0.0 %")
     evaluation = read_evaluation(family / "evaluations/fam-experts-other")
     (text,) = evaluation.texts.values()
-    assert set(text.losses["typology-2@filter:2"]) == {"el", "mul", "qaa"}
+    assert set(text.losses["typology-2@filter:2"]) == {"el", "mul", "qaa", "tr"}
     assert set(text.losses["typology-2@language"]) == {"qaa"}
     base, read = (text.losses[name]["el"] for name in ("seed", "typology-2@filter:2"))
     assert read.nats_per_token == pytest.approx(base.nats_per_token, abs=0.2)

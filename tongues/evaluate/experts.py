@@ -25,6 +25,7 @@ from tongues.evaluate.evaluation import (
 from tongues.evaluate.losses import DocumentLosses, Policy, mean_losses
 from tongues.evaluate.outcome import build_evaluation
 from tongues.evaluate.runner import EvalSpec, Results, Unit, evaluate
+from tongues.evaluate.tasks import ItemFault, count_faults
 from tongues.experts.ensemble.ensemble import Ensemble, open_ensemble
 from tongues.experts.ensemble.lineage import Lineage, expert_folder, read_lineage
 from tongues.experts.ensemble.places import find_model
@@ -74,6 +75,7 @@ def evaluate_experts(
     device: str | None = None,
     dtype: str | None = None,
     watch: Callable[..., None] = lambda share, *words: None,
+    say: Callable[[str], None] = lambda line: None,
 ) -> Evaluation:
     """Score held-out text with all ensembles of one recipe by all routings; kept in `folder`.
 
@@ -83,7 +85,7 @@ def evaluate_experts(
     with added languages with `before`. text: the name of prepared tokens. scored: tokens of a
     language, in whole documents. context: tokens of a window. other: files or prepared tokens to
     score in place of what `text` holds out, as `read_texts` takes them; their languages need no
-    expert. memory: bytes of weights to hold at most; None: any.
+    expert. memory: bytes of weights to hold at most; None: any. say: receives lines for users.
     """
     tokens = open_tokens(workspace / "tokens" / text)
     lineages = {partition: list(map(read_lineage, each)) for partition, each in ensembles.items()}
@@ -91,8 +93,11 @@ def evaluate_experts(
     everyone = list(chain(*lineages.values()))
     tokenizer = load_tokenizer(tokens.tokenizer_path)
     if other:
-        read = read_texts(other, workspace, lineages=everyone)
-        documents = {lang: _first(own, tokenizer, scored) for lang, own in read.items()}
+        unread: list[ItemFault] = []
+        found = read_texts(other, workspace, lineages=everyone, fault=unread.append, say=say)
+        documents = {lang: _first(own, tokenizer, scored) for lang, own in found.items()}
+        for line in count_faults(unread):
+            say(line)
     else:
         unseen = unseen_documents(tokens, everyone, workspace)
         documents = held_out_documents(tokens, unseen, tokens=scored)

@@ -129,6 +129,7 @@ def measure(asked: Measure) -> Path:
             device=asked.device,
             dtype=asked.dtype,
             watch=progress,
+            say=voice.say,
         )
     evaluation.write(place)
     return write_page(experts_page(evaluation, loaded.name), workspace / "reports" / name)
