@@ -179,7 +179,8 @@ def routing_table(settings: Sequence[Setting]) -> b.Table:
     """Which experts predict a token, by each routing of these."""
     kinds = dict.fromkeys(each.kind for each in settings if each.kind)
     return b.Table.of(
-        {"routing": kind, "experts of a token": ROUTINGS.find(kind).summary} for kind in kinds
+        {"routing": kind, "experts of a token": ROUTINGS.find(kind).summary.replace("`", "")}
+        for kind in kinds
     )
 
 

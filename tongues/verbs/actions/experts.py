@@ -104,9 +104,10 @@ def measure(asked: Measure) -> Path:
     from tongues.evaluate.experts import evaluate_experts  # with torch
     from tongues.report.experts.view import experts_page
 
-    name, voice = f"{loaded.name}-experts", Voice(asked.quiet)
+    name, about, voice = f"{loaded.name}-experts", loaded.name, Voice(asked.quiet)
     if asked.text:
-        name += f"-{Path(asked.text).name.partition('.')[0]}"
+        other = Path(asked.text).name.partition(".")[0]
+        name, about = f"{name}-{other}", f"{about}, on {other}"
     store, place = workspace / "ensembles", workspace / "evaluations" / name
     work = open_work(loaded, workspace)
     rounds = plan_rounds(work, make=True)
@@ -132,7 +133,7 @@ def measure(asked: Measure) -> Path:
             say=voice.say,
         )
     evaluation.write(place)
-    return write_page(experts_page(evaluation, loaded.name), workspace / "reports" / name)
+    return write_page(experts_page(evaluation, about), workspace / "reports" / name)
 
 
 def show(asked: Show) -> Lineage:
