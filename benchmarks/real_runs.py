@@ -46,9 +46,9 @@ def read(folder: Path) -> list[dict[str, Any]]:
     rows = []
     for (run, lang), (*_, last) in ends.items():
         if lang == last["target"] and last["strategy"] in ("scratch", "cpt"):
-            english = ends[run, "en"]
-            more = {"start": ends[run, lang][0]["loss"], "english_start": english[0]["loss"]}
-            row = last | more | {"english": english[-1]["loss"]}
+            english = ends.get((run, "en"), [{}])  # from scratch it is not scored
+            more = {"start": ends[run, lang][0]["loss"], "english_start": english[0].get("loss")}
+            row = last | more | {"english": english[-1].get("loss")}
             rows.append({name: row[name] for name in COLUMNS})
     return rows
 
