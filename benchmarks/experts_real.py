@@ -4,11 +4,11 @@ usage: python benchmarks/experts_real.py TEXT WORKSPACE
 TEXT: a folder of `<source>/<lang>.jsonl.gz`, a document a line.
 
 A base is trained on eight languages. From it two dense models (the same batch, and four times the
-batch, so the steps of each of four experts), pairs by typology, pairs by gradient similarity,
-topics and monolingual experts are trained, each partition on the same tokens in all. Then two
-languages that nobody has seen are added to the typological experts, each branched from its donor's.
-The tables are those of `tongues experts measure`, and are written next to this script. Run it again
-to resume. What the dense model makes of added languages: `twin.py`.
+batch, so the steps of each of four experts), pairs by typology, topics and monolingual experts are
+trained, each partition on the same tokens in all. Then two languages that nobody has seen are added
+to the typological experts, each branched from its donor's. The tables are those of `tongues experts
+measure`, and are written next to this script. Run it again to resume. What the dense model makes of
+added languages: `twin.py`.
 """
 
 import sys
@@ -42,7 +42,6 @@ experts:
     - {{by: dense}}
     - {{by: dense, batch: 4x}}
     - {{by: typology, k: 4}}
-    - {{by: gradient-similarity, k: 4}}
     - {{by: topics, k: 4}}
     - {{by: languages}}
 """

@@ -86,8 +86,8 @@ def cases() -> dict[str, dict[str, Any]]:
     """Evaluations of which each answers otherwise, by what is special in it."""
     tokenizer, twice = compared(0.05), compared(0.05)
     tokenizer["experts"]["same_tokenizer"] = False
-    same = partition("gradient-similarity-2", list(reversed(PAIRS)))
-    twice["experts"]["partitions"]["gradient-similarity-2"] = same
+    same = partition("near-2", list(reversed(PAIRS)))
+    twice["experts"]["partitions"]["near-2"] = same
     alone = [("e0", dict.fromkeys(LANGS, 1.0), dict.fromkeys(LANGS, -0.5))]
     dense = outcome(
         [Made("seed", "", 1, 1.0, BASE), Made("dense", "", 1, 1.0, DENSE)],
@@ -172,10 +172,10 @@ def table_rows(out: Path, name: str) -> list[dict[str, str]]:
 
 
 def test_a_tree_of_languages(tmp_path: Path) -> None:
-    partition = by_tree("gradient-similarity", DISTANCES, 2, notes=("`qae` is far",))
+    partition = by_tree("typology", DISTANCES, 2, notes=("`qae` is far",))
     page = write_page(partition_page(partition, TEXT), tmp_path / "page")
     text = page.read_text(encoding="utf-8")
-    assert "The text of 5 languages in 2 clusters, by gradient similarity" in text
+    assert "The text of 5 languages in 2 clusters, by typology" in text
     assert '<span class="lang">qae</span> is far' in text
     assert sorted(path.name for path in (page.parent / "figures").glob("*.svg")) == [
         "distances.svg"

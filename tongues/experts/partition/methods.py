@@ -27,9 +27,7 @@ from tongues.experts.partition.tree import by_tree, check_k
 from tongues.experts.words import WORDS
 from tongues.recipe import PartitionSettings, Recipe
 from tongues.text.tokens import Tokens, open_tokens
-from tongues.train.base import base_fingerprint, find_base, model_folder
 
-_WINDOW = 256  # chosen; tokens of a window of which a gradient is taken, at most
 D = TypeVar("D", bound=PartitionSettings)
 _Clusters = Annotated[list[list[str]], Field(min_length=1)]
 
@@ -60,11 +58,6 @@ class Source:
     def tokens(self) -> Tokens:
         """The prepared text; a UserError where there is none."""
         return open_tokens(self.workspace / "tokens" / self.recipe.name)
-
-    @property
-    def base(self) -> Path | None:
-        """The run or folder of the model that all experts branch from."""
-        return find_base(self.recipe.train.base_model, self.workspace)
 
 
 class Method(Generic[D]):
@@ -136,35 +129,6 @@ class _Typology(Method[ClusterSettings]):
         return by_tree(self.name, distances, settings.k, notes=notes)
 
 
-class _GradientSimilarity(Method[ClusterSettings]):
-    name = "gradient-similarity"
-    summary = "by gradient similarity, languages together that would change the base model alike"
-    section = ClusterSettings
-    needs_tokens = True
-
-    def make(self, settings: ClusterSettings, source: Source, place: Path) -> Partition:
-        from tongues.experts.partition.gradients import similarity_distances
-        from tongues.train.engine.processor import release_memory
-
-        if source.base is None:
-            what = "gradient similarity needs the model that all experts branch from"
-            hint = "name it by `train.base`, or partition by `typology` or `topics`"
-            raise UserError(what, where="experts.partitions", hint=hint)
-        distances, notes = similarity_distances(
-            model_folder(source.base),
-            source.tokens,
-            source.languages,
-            context=min(_WINDOW, source.recipe.train.context),
-            seed=source.recipe.train.seed,
-        )
-        release_memory()  # the experts train next, on the same GPU
-        return by_tree(self.name, distances, settings.k, notes=notes)
-
-    def made_from(self, settings: ClusterSettings, source: Source) -> list[Any]:
-        train, base = source.recipe.train, source.base
-        return [train.seed, base and [base_fingerprint(base), min(_WINDOW, train.context)]]
-
-
 class _Topics(Method[ClusterSettings]):
     name, summary = "topics", "by topics, documents of like words together"
     section = ClusterSettings
@@ -183,7 +147,7 @@ class _Topics(Method[ClusterSettings]):
 
 
 PARTITIONS: Registry[Method[Any]] = Registry("partition", "tongues.partitions")
-for _method in (_Typology(), _GradientSimilarity(), _Topics(), _Languages(), _File(), _Dense()):
+for _method in (_Typology(), _Topics(), _Languages(), _File(), _Dense()):
     PARTITIONS.add(_method)
 
 

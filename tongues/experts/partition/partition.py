@@ -28,7 +28,7 @@ class Merge:
 class Partition:
     """The text of several languages in k clusters, one for every expert."""
 
-    by: str  # topics, typology, languages, gradient-similarity, file or dense
+    by: str  # topics, typology, languages, file or dense
     clusters: tuple[tuple[str, ...], ...]  # languages of each, as the user names them
     shares: tuple[dict[str, float], ...]  # of each cluster: the share of a language's text in it
     merges: tuple[Merge, ...] = ()  # every decision of the tree, up to one cluster of all
