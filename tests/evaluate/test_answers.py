@@ -1,8 +1,6 @@
 """Items of lm-eval's tasks in several languages, which may be translations of each other."""
 
-from collections.abc import Callable
 from dataclasses import replace
-from typing import TypeAlias
 
 import numpy as np
 import pytest
@@ -16,7 +14,6 @@ from tongues.evaluate.tasks import ItemScore
 
 LANGUAGES = [f"q{letter}a" for letter in "abcdefgh"]
 LABELS = tuple(np.random.default_rng(7).integers(0, 2, 100).tolist())
-Scored: TypeAlias = Callable[..., TaskScores]
 
 
 def items(

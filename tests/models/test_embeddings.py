@@ -1,7 +1,6 @@
 import re
 from pathlib import Path
 
-import numpy as np
 import pytest
 import torch
 from tokenizers import AddedToken, Tokenizer, decoders, models, pre_tokenizers, trainers
@@ -50,16 +49,6 @@ def pair(tmp_path_factory: pytest.TempPathFactory) -> tuple[Tokenizer, Tokenizer
 @pytest.fixture(scope="module")
 def tokens(pair: tuple[Tokenizer, Tokenizer]) -> TokenMap:
     return map_tokens(*pair)
-
-
-def few(
-    parts: dict[int, list[int]], known: int, spellings: dict[int, bytes] | None = None
-) -> TokenMap:
-    """A map that adds the tokens of `parts` to `known` others, which are letters."""
-    size = known + len(parts)
-    shared = np.where(np.arange(size) < known, np.arange(size), -1)
-    spelt = [(spellings or {}).get(n, b"a") for n in range(size)]
-    return TokenMap(shared, parts, spelt[:known], spelt)
 
 
 def model_of(vocabulary: int, tied: bool = False) -> PreTrainedModel:

@@ -14,17 +14,13 @@ import pytest
 
 from tests.text.corpora import USUAL, contents, quiet, read, text, text_of, write_rows
 from tongues import recipe
-from tongues.core.files import read_json, read_lines
+from tongues.core.files import read_lines
 from tongues.text import TextSource, find_sources, gather, read_source
 from tongues.text.reading import Item, State
 
 
 class Stop(BaseException):
     """What stops a process in the middle."""
-
-
-def marks(corpus: Path) -> list[dict[str, Any]]:
-    return [read_json(path) for path in sorted(corpus.rglob("source.json"))]
 
 
 def stopping(after: int) -> Any:

@@ -19,23 +19,17 @@ class TokenMap:
     """The tokens of a tokenizer by those of its base.
 
     shared: the base's id of each token, -1 where it has no such token. parts: the base's tokens
-    that spell each of those. base_spellings, spellings: the bytes of every id of both.
+    that spell each of those. base_size: ids of the base's tokenizer.
     """
 
     shared: np.ndarray
     parts: Mapping[int, list[int]]
-    base_spellings: list[bytes]
-    spellings: list[bytes]
+    base_size: int
 
     @property
     def size(self) -> int:
         """Ids of the tokenizer."""
         return len(self.shared)
-
-    @property
-    def base_size(self) -> int:
-        """Ids of the base's tokenizer."""
-        return len(self.base_spellings)
 
     @cached_property
     def extends(self) -> bool:
@@ -73,7 +67,7 @@ def map_tokens(base: Tokenizer, tokenizer: Tokenizer) -> TokenMap:
         for number in sorted(new.values())
         if shared[number] < 0
     }
-    return TokenMap(shared, parts, base_spellings, spellings)
+    return TokenMap(shared, parts, len(base_spellings))
 
 
 def _spell(base: Tokenizer, spelling: bytes) -> list[int]:
