@@ -216,6 +216,14 @@ def test_what_is_not_there_is_told(folder: Path, tmp_path: Path) -> None:
         read_texts(str(folder), tmp_path, languages=["it"])
 
 
+def test_a_limit_takes_documents_of_many_groups(tmp_path: Path) -> None:
+    rows = [{"text": f"{n}", "group": str(n // 9)} for n in range(40)]
+    (tmp_path / "de.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+    for limit, places in ((3, [0, 9, 18]), (7, [0, 1, 9, 10, 18, 27, 36]), (90, [*range(40)])):
+        found = read_texts(str(tmp_path), tmp_path, limit=limit)["de"]
+        assert [int(one.text) for one in found] == places
+
+
 def test_of_prepared_tokens_the_half_is_read_that_nothing_was_tuned_on(
     workspace: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

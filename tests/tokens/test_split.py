@@ -1,5 +1,6 @@
 """What is held out: like the corpus, stable when text is added, and nowhere in training text."""
 
+import re
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -152,6 +153,21 @@ def test_a_language_with_few_groups_gets_a_caution(tmp_path: Path) -> None:
     (caution,) = cautions["5%"]
     assert caution.startswith("caution: de: ") and "half of them scored by `evaluate`" in caution
     assert not cautions["50%"]
+
+
+def test_of_few_groups_among_many_the_caution_names_an_amount_that_holds_out_enough(
+    tmp_path: Path,
+) -> None:
+    files = {"de": str(write_rows(tmp_path / "de.jsonl", rows_of(3, 200)))}
+    lines: list[str] = []
+    settings = recipe_of(text_of(files), byte_fallback="allow", held_out="200 tokens")
+    prepare_tokens(settings, tmp_path / "few", lines.append, ranks=1)
+    (caution,) = (line for line in lines if "(few_groups)" in line)
+    amount = re.search(r"`tokens\.held_out='(.*)'`", caution)
+    assert amount
+    settings = recipe_of(text_of(files), byte_fallback="allow", held_out=amount[1])
+    tokens = open_tokens(prepare_tokens(settings, tmp_path / "enough", quiet, ranks=1))
+    assert len(set(tokens.groups["de"])) >= 10
 
 
 @pytest.mark.parametrize("documents", ["files", "paragraphs"])

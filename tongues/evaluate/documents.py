@@ -1,5 +1,6 @@
 """Documents of each language to take losses on: held out, or in files. No torch is imported."""
 
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -23,6 +24,7 @@ from tongues.text.reading import Fault, find_files, read_file
 from tongues.text.tokens import Tokens, load_tokenizer, open_tokens
 
 PART = "scored_in_part"
+_LOOKED = 50  # times the limit: documents of a file among which those of many groups are taken
 _SPLITS = frozenset({"all", "dev", "new", "old", "test", "train", "val", "valid"})  # some are codes
 
 
@@ -147,14 +149,24 @@ def _read_files(
     settings = Files(paths=[str(path) for path in paths], documents="paragraphs")
     for path in paths:
         for item, _ in read_file(path, lang, settings):
-            if limit is not None and len(documents) >= limit:
-                return documents
+            if limit is not None and len(documents) >= _LOOKED * limit:
+                break
             if isinstance(item, Fault):
                 faults.append(item)
             else:  # the groups of plain text are stretches of the file
                 plain = ".txt" in path.suffixes
                 documents.append(replace(item, group=item.id) if plain else item)
-    return documents
+    return [documents[n] for n in _spread([each.group for each in documents], limit)]
+
+
+def _spread(groups: Sequence[str], limit: int | None) -> list[int]:
+    """The places of so many items, in order: the first of every group, then the second, …."""
+    seen = Counter[str]()
+    rank = []
+    for group in groups:
+        rank.append(seen[group])
+        seen[group] += 1
+    return sorted(np.argsort(rank, kind="stable")[:limit].tolist())
 
 
 def held_out_documents(
@@ -174,7 +186,8 @@ def held_out_documents(
     documents = {}
     for lang in languages or prepared.languages:
         shard, groups = prepared.shard(lang, "valid"), prepared.groups[lang]
-        numbers = scored_documents(shard.bounds, tokens, unseen[lang])[:limit].tolist()
+        half = scored_documents(shard.bounds, tokens, unseen[lang]).tolist()
+        numbers = [half[n] for n in _spread([groups[n] for n in half], limit)]
         ids = [shard.tokens[shard.bounds[n] : shard.bounds[n + 1] - 1].tolist() for n in numbers]
         texts = tokenizer.decode_batch(ids, skip_special_tokens=False)
         sources = prepared.sources.get(lang)

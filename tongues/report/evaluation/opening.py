@@ -77,9 +77,9 @@ class Verdict:
 
     def _one(self, role: Role, lang: str) -> Tile:
         measure, change = self.measure, self.changes[lang]
-        verdict = (
-            WORDS["not_tested"] if change.reason else WORDS["verdicts"][role][change.significant]
-        )
+        verdict = WORDS["verdicts"][role][change.significant]
+        if change.reason:
+            verdict = WORDS["not_tested"].format(count=change.n or "few")
         size = f"{signed(change.value, measure.show)} {interval(change, measure.show)}".rstrip()
         said = WORDS["changed" if measure.unit == measure.quantity else "changed_in"]
         below = said.format(verdict=verdict, size=size, unit=measure.unit)

@@ -1,11 +1,13 @@
 """Which documents are held out, and which overlap with them and are left out."""
 
+import math
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
 import numpy as np
 
 from tongues.core.errors import Caution, UserError
+from tongues.core.quantities import show_count
 from tongues.recipe import HeldOutLike, TokenSettings
 from tongues.text import TextSource
 from tongues.text.corpus import Corpus, Selection
@@ -14,6 +16,8 @@ from tongues.text.tokens.store import SplitSummary, read_manifest
 from tongues.text.tokens.words import PREPARED, no_split_words
 
 _FEWEST_GROUPS = 10  # independent; of fewer an interval says little
+_ENOUGH_GROUPS = 16  # that are advised where there are fewer: half of them are scored
+_MOST_HELD = 0.2  # of a language's text, that is advised to hold out; chosen
 _STRATUM = 0.1  # share of a language's text from which a source or a length is represented
 _CLASS = 16  # a class of lengths is documents up to so many times longer; 4 drew too many
 _OFF = 0.3  # of the share that was asked for, from which one of few groups is mended; chosen
@@ -210,8 +214,10 @@ def source_names(corpus: Corpus, numbers: np.ndarray) -> list[str]:
     return [of_part[number] for number in corpus.part_of(numbers).tolist()]
 
 
-def summarise_split(corpus: Corpus, selection: Selection, documents: Documents) -> SplitSummary:
-    """What a language's held-out text consists of, next to its training text."""
+def summarise_split(
+    corpus: Corpus, selection: Selection, documents: Documents, lengths: np.ndarray
+) -> SplitSummary:
+    """What a language's held-out text consists of, next to its training text; lengths: tokens."""
     sizes, titles = corpus.sizes, corpus.titles
     sources: dict[str, dict[str, int]] = {}
     for split, numbers in documents.items():
@@ -219,9 +225,13 @@ def summarise_split(corpus: Corpus, selection: Selection, documents: Documents) 
         for number in np.unique(owner).tolist():
             row = sources.setdefault(titles[number], dict.fromkeys(documents, 0))
             row[split] += int(sizes[numbers[owner == number]].sum())
-    overlap = documents["overlap"]
+    overlap, every = documents["overlap"], np.append(documents["train"], documents["valid"])
+    groups = len(np.unique(selection.component[documents["valid"]]))
+    share = _ENOUGH_GROUPS / max(len(np.unique(selection.component[every])), 1)
+    more = groups < _FEWEST_GROUPS and share <= _MOST_HELD
     return SplitSummary(
-        groups=len(np.unique(selection.component[documents["valid"]])),
+        groups=groups,
+        **({"enough": math.ceil(share * lengths[every].sum())} if more else {}),
         overlap={"documents": len(overlap), "bytes": int(sizes[overlap].sum())},
         sources=sources,
         repeated="".join(corpus.files_of(documents["repeated"][:1])),
@@ -232,6 +242,8 @@ def split_cautions(lang: str, split: SplitSummary) -> Iterator[Caution]:
     """What to look at: too few groups in the held-out text, a file left out."""
     if (count := split["groups"]) < _FEWEST_GROUPS:
         few, more = PREPARED["one_group" if count == 1 else "few_groups"], PREPARED["split_more"]
+        if enough := split.get("enough"):
+            more = PREPARED["hold_out"].format(tokens=show_count(enough))
         yield Caution("few_groups", few.format(lang=lang, count=count, more=more))
     if file := split.get("repeated"):
         yield Caution("repeated_file", PREPARED["repeated_file"].format(lang=lang, file=file))

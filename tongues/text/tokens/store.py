@@ -34,6 +34,7 @@ class SplitSummary(TypedDict):
     groups: int  # components of held-out documents, independent of each other
     overlap: dict[str, int]  # documents and bytes of neither split: their text is on both sides
     sources: dict[str, dict[str, int]]  # bytes by title and split
+    enough: NotRequired[int]  # tokens to hold out for sixteen groups, where there are few
     repeated: NotRequired[str]  # a file left out because its text is in others too
 
 

@@ -112,7 +112,7 @@ def write_language(
         "held_out": [f"{number:016x}" for number in held_out.tolist()],
         "groups": [f"{number:016x}" for number in selection.component[valid].tolist()],
         "sources": source_names(corpus, valid),
-        "split": summarise_split(corpus, selection, documents),
+        "split": summarise_split(corpus, selection, documents, lengths),
     }
     write_json(counts_path(corpus.path, lang), content)
 

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 _NAME = "smollm2-{language}"
 _BASE_LANGUAGE = "en"
 _PART = 0.3  # of the run, after which its end is forecast
+_HELD = 5  # a fifth of a language's text is held out at most
 _HUB = "8 MB"  # of each language, where no folder is given: never run against the live hub
 
 
@@ -46,8 +47,18 @@ def demo_real(
         raise UserError("is the language of the base", where="--real", hint=hint)
     hub = {lang: hub_text(lang, _HUB) for lang in (_BASE_LANGUAGE, target.tag)}
     source, other = _text(Path(text), target.tag) if text else ({"hub": hub}, [])
-    recipe = _recipe(target.tag, source, _base(place / "models/smollm2"), overrides)
-    began = time.monotonic()
+    base = _base(place / "models/smollm2")
+    recipe = _recipe(target.tag, source, base, overrides)
+    began, tokens = time.monotonic(), place / "tokens" / recipe.name
+    if not any(each.startswith("tokens.held_out=") for each in overrides):
+        before = tokens.is_dir()
+        if not before:
+            tongues.prepare(recipe, workspace=place)
+        if more := held_out(tokens, first=not before):
+            recipe = _recipe(target.tag, source, base, (*overrides, f"tokens.held_out={more}"))
+            if not before:
+                say(f"prepared again with `tokens.held_out='{more}'`, to have groups enough")
+                tongues.prepare(recipe, workspace=place, overwrite=True)
     tongues.prepare(recipe, workspace=place)
     run = tongues.train(recipe, workspace=place)
     texts = [run.name, *other]
@@ -67,6 +78,18 @@ def _recipe(target: str, text: Any, base: str, overrides: Sequence[str]) -> "Rec
         "replay": {_BASE_LANGUAGE: "20%"},
     }
     return load_recipe(values, overrides)
+
+
+def held_out(tokens: Path, *, first: bool) -> str:
+    """The amount that tokens hold out, or after the `first` time should; empty where it is fine."""
+    from tongues.text.tokens.store import read_manifest
+
+    manifest = read_manifest(tokens)
+    if not first:
+        return str(manifest["inputs"]["tokens"]["held_out"])
+    few = max((split.get("enough", 0) for split in manifest["splits"].values()), default=0)
+    sizes = (of["train"]["tokens"] + of["valid"]["tokens"] for of in manifest["languages"].values())
+    return f"{min(few, *(size // _HELD for size in sizes))} tokens" if few else ""
 
 
 def _base(folder: Path) -> str:
@@ -118,6 +141,8 @@ def _topics(run: Path, made: "Evaluation", seconds: float) -> dict[str, str]:
     for source, text in list(made.texts.items())[1:]:
         change = number(text.forgotten[0].languages[_BASE_LANGUAGE], fixed(3))
         topics["Not replayed"] = f"English of {source}, bits per byte: changed by {change}."
+    if len(made.texts) == 1:
+        topics["Forgotten"] += " It is text like the replayed: other English may lose more."
     forecast = forecast_loss(curve.until(_PART))
     topics["Forecast"] = _forecast(forecast, float(curve.heldout[-1]))
     topics["Cost"] = f"{cost}a real run has a thousand times as many tokens."
