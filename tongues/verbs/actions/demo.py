@@ -50,16 +50,16 @@ def demo_real(
     base = _base(place / "models/smollm2")
     recipe = _recipe(target.tag, source, base, overrides)
     began, tokens = time.monotonic(), place / "tokens" / recipe.name
-    if not any(each.startswith("tokens.held_out=") for each in overrides):
-        before = tokens.is_dir()
-        if not before:
-            tongues.prepare(recipe, workspace=place)
-        if more := held_out(tokens, first=not before):
-            recipe = _recipe(target.tag, source, base, (*overrides, f"tokens.held_out={more}"))
-            if not before:
-                say(f"prepared again with `tokens.held_out='{more}'`, to have groups enough")
-                tongues.prepare(recipe, workspace=place, overwrite=True)
-    tongues.prepare(recipe, workspace=place)
+    more, new = "", not tokens.is_dir()
+    chosen = any(each.startswith("tokens.held_out=") for each in overrides)
+    if new:
+        tongues.prepare(recipe, workspace=place)
+    if not chosen and (more := held_out(tokens, first=new)):
+        recipe = _recipe(target.tag, source, base, (*overrides, f"tokens.held_out={more}"))
+        if new:
+            say(f"prepared again with `tokens.held_out='{more}'`, to have groups enough")
+    if more or not new:
+        tongues.prepare(recipe, workspace=place, overwrite=bool(more) and new)
     run = tongues.train(recipe, workspace=place)
     texts = [run.name, *other]
     made = tongues.evaluate(run.name, place, text=texts, name=run.name, limit=12, dtype="bf16")
