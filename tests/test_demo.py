@@ -2,20 +2,16 @@ import json
 import os
 import shlex
 from pathlib import Path
-from typing import Any
 
 import pytest
 from click.testing import CliRunner
 
-import tongues
 from tests.command import run_command
 from tests.golden import cases, golden
 from tests.plan.test_own_text import WORDS, save_base, write_texts
 from tests.tokens.bases import gpt
 from tongues.core.errors import UserError
 from tongues.models.smollm2 import PACKAGE, SMOLLM2
-from tongues.text.tokens.store import read_manifest
-from tongues.verbs.actions.demo import held_out
 from tongues.verbs.main import command
 
 SMALL = (
@@ -92,23 +88,6 @@ def test_the_demo_on_a_base_ends_with_gain_forgetting_and_forecast(
     assert f"; learned, −{gained:.3f} [" in topics["Gained"]
     shown = json.loads(page.with_name("report.json").read_text())["outcome"]
     assert {topics["Gained"], topics["Forgotten"]} < {*shown}
-
-
-def test_the_demo_holds_out_more_where_groups_are_few(tmp_path: Path) -> None:
-    write_texts(tmp_path / "text", "sw", "en", rows=160, words=40)
-    recipe: dict[str, Any] = {
-        "name": "few",
-        "text": {"files": {lang: str(tmp_path / f"text/{lang}.jsonl") for lang in ("sw", "en")}},
-        "tokens": {"vocab_size": 300, "held_out": "200 tokens"},
-    }
-    held: list[str] = []
-    for first in (True, False):
-        tokens = tongues.prepare(recipe, workspace=tmp_path, overwrite=not first, quiet=True)
-        groups = [split["groups"] for split in read_manifest(tokens)["splits"].values()]
-        assert (min(groups) < 10) is first
-        held.append(held_out(tokens, first=first))
-        recipe["tokens"]["held_out"] = held[0]
-    assert held[0] == held[1]  # what the demo does when it is run again
 
 
 @pytest.mark.parametrize("words", cases("refused-demos"))

@@ -94,7 +94,7 @@ def test_an_exported_ensemble_has_the_adapters_and_how_other_servers_load_them(
     assert done.exception is None, done.output
     card = (workspace / "out/README.md").read_text()
     (words,) = (line.split() for line in card.splitlines() if line.startswith("vllm serve"))
-    assert words[words.index("--max-lora-rank") + 1] == "2"
+    assert words[words.index("--max-lora-rank") + 1] == "8"
     for module in words[words.index("--lora-modules") + 1 :]:
         adapter = workspace / "out" / module.partition("=")[2]
         assert read_json(adapter / "adapter_config.json")["r"] == 2

@@ -231,8 +231,10 @@ def test_other_text_may_be_of_languages_without_an_expert(
         (family / "other" / f"{lang}.jsonl").write_text(lines)
     (family / "other/tr.jsonl").write_text('{"text": "bir"}\n{"txet": 1}\n')
     monkeypatch.chdir(family)
-    words = ["experts", "measure", "experts.yaml", "--text", "other"]
-    done = CliRunner().invoke(command, words)
+    words = ["experts", "measure", "experts.yaml", "--text"]
+    alone = CliRunner().invoke(command, [*words, "other/el.jsonl"])  # no expert knows any of it
+    assert alone.exception is None
+    done = CliRunner().invoke(command, [*words, "other"])
     assert done.exception is None and "tr.jsonl" in done.stderr
     rows = {line.split()[0]: line for line in done.stdout.splitlines() if line}
     assert rows["el"].endswith(" 100 %") and rows["qaa"].endswith(" 0.0 %")

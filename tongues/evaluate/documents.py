@@ -148,8 +148,9 @@ def _read_files(
     documents: list[Document] = []
     settings = Files(paths=[str(path) for path in paths], documents="paragraphs")
     for path in paths:
+        before = len(documents)
         for item, _ in read_file(path, lang, settings):
-            if limit is not None and len(documents) >= _LOOKED * limit:
+            if limit is not None and len(documents) - before >= _LOOKED * limit:
                 break
             if isinstance(item, Fault):
                 faults.append(item)

@@ -12,7 +12,7 @@ from pathlib import Path
 import numpy as np
 from tokenizers import Tokenizer
 
-from tongues.core.errors import UserError
+from tongues.core.errors import Caution, UserError
 from tongues.evaluate.comparing import text_scores
 from tongues.evaluate.documents import held_out_documents, read_texts
 from tongues.evaluate.evaluation import (
@@ -36,6 +36,7 @@ from tongues.text import Document
 from tongues.text.tokens import Tokens, load_tokenizer, open_tokens
 from tongues.train.base import model_folder
 
+_MOST = 1000  # documents of a language of other text
 _CALLED = 200  # tokens by which a text's language is asked for
 
 
@@ -94,8 +95,20 @@ def evaluate_experts(
     tokenizer = load_tokenizer(tokens.tokenizer_path)
     if other:
         unread: list[ItemFault] = []
-        found = read_texts(other, workspace, lineages=everyone, fault=unread.append, say=say)
+        doubts: list[Caution] = []
+        found = read_texts(
+            other,
+            workspace,
+            limit=_MOST,
+            lineages=everyone,
+            fault=unread.append,
+            caution=doubts.append,
+            say=say,
+        )
         documents = {lang: _first(own, tokenizer, scored) for lang, own in found.items()}
+        text = other
+        for doubt in doubts:
+            say(f"caution: {doubt}")
         for line in count_faults(unread):
             say(line)
     else:
@@ -181,6 +194,8 @@ def _settings(
         names = tuple(map(str, there))
         for routing in default_routings(k):
             unknown = frozenset(languages) - known if routing.needs_language else frozenset[str]()
+            if unknown == frozenset(languages):
+                continue
             settings.append(_Setting(partition, str(routing) if k > 1 else "", names, unknown))
     return settings
 

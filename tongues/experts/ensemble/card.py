@@ -4,6 +4,8 @@ import json
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
+from safetensors import safe_open
+
 from tongues import __version__
 from tongues.core.beside import read_beside
 from tongues.core.files import read_json
@@ -22,6 +24,7 @@ from tongues.train.metadata import (
     without_paths,
 )
 
+_RANKS = (8, 16, 32, 64, 128, 256, 320, 512)  # that vLLM takes as `--max-lora-rank`
 _PARTS: dict[str, str] = read_beside(__file__, "card.toml")
 
 
@@ -78,13 +81,23 @@ def write_ensemble_card(
     files = [directory / folder / "adapter/adapter_config.json" for folder in folders]
     read = [read_json(file) for file in files if file.is_file()]
     bases = {config["base_model_name_or_path"] for config in read}
-    if len(read) == len(folders) and len(bases) == 1:  # not of added ones, on a donor's adapter
+    alone |= any(not low_rank(file.with_name("adapter_model.safetensors")) for file in files)
+    if len(bases) == 1 and not alone:  # not of added ones, on a donor's adapter
+        most = max(config["r"] for config in read)
         routing += _PARTS["adapters"].format(
             base=base_label(lineage.base, workspace),
-            rank=max(config["r"] for config in read),
+            rank=next((rank for rank in _RANKS if rank >= most), most),
             each=" ".join(f"{folder}={folder}/adapter" for folder in folders),
         )
     (directory / CARD).write_text(about + routing, encoding="utf-8")
+
+
+def low_rank(adapter: Path) -> bool:
+    """Whether there is an adapter, of low-rank updates alone: vLLM takes no whole embeddings."""
+    if not adapter.is_file():
+        return False
+    with safe_open(adapter, "np") as tensors:
+        return all(".lora_" in name for name in tensors.keys())  # noqa: SIM118
 
 
 def write_expert_card(directory: Path, expert: Expert, name: str, workspace: Path) -> None:

@@ -230,7 +230,7 @@ def language_table(experts: MeasuredExperts) -> b.Table:
     columns = {"base": experts.base, **({"dense": experts.dense} if experts.dense else {})}
     columns |= experts.best_of_each
     other, rows = experts.references[0], list[list[b.Entry]]()
-    unknown = next(iter(experts.scores.unknown.values()), {})
+    router, unknown = next(iter(experts.scores.unknown.items()), ("", {}))
     for lang in experts.languages:
         losses = [each.losses[lang].nats_per_token for each in columns.values()]
         best = experts.best(experts.scored(lang, experts.colours), lang)
@@ -241,7 +241,12 @@ def language_table(experts: MeasuredExperts) -> b.Table:
         called = [percent_cell(unknown[lang])] if unknown else []
         rows.append([lang, *cells, k, own.name if own else None, change, *called])
     heads = [b.Cell(name, below=each.routing) for name, each in columns.items()]
-    after = ("best k", "best experts", f"versus {other}", *["unknown"] * bool(unknown))
+    after = (
+        "best k",
+        "best experts",
+        f"versus {other}",
+        *([b.Cell("unknown", below=router)] if unknown else []),
+    )
     return b.Table(["language", *heads, *after], rows)
 
 

@@ -268,6 +268,9 @@ def _finish(recipe: TextRecipe, folder: Path, path: Path, tell: Say) -> None:
         splits={lang: part["split"] for lang, part in written.items()},
         foreign={lang: summary[lang]["foreign_shares"] for lang in written},
     )
+    if isinstance(recipe.tokens.held_out, HeldOutLike):
+        for split in manifest["splits"].values():
+            split.pop("enough", None)  # the groups are those of the other tokens
     commit = commit_of(find_tokenizer(recipe.tokens.base)) if recipe.tokens.base else None
     if commit:
         manifest["commit"] = commit

@@ -1,6 +1,5 @@
 """Which documents are held out, and which overlap with them and are left out."""
 
-import math
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
@@ -227,15 +226,28 @@ def summarise_split(
             row[split] += int(sizes[numbers[owner == number]].sum())
     overlap, every = documents["overlap"], np.append(documents["train"], documents["valid"])
     groups = len(np.unique(selection.component[documents["valid"]]))
-    share = _ENOUGH_GROUPS / max(len(np.unique(selection.component[every])), 1)
-    more = groups < _FEWEST_GROUPS and share <= _MOST_HELD
+    enough = _enough(corpus, selection, every, lengths) if groups < _FEWEST_GROUPS else 0
     return SplitSummary(
         groups=groups,
-        **({"enough": math.ceil(share * lengths[every].sum())} if more else {}),
+        **({"enough": enough} if enough else {}),
         overlap={"documents": len(overlap), "bytes": int(sizes[overlap].sum())},
         sources=sources,
         repeated="".join(corpus.files_of(documents["repeated"][:1])),
     )
+
+
+def _enough(
+    corpus: Corpus, selection: Selection, documents: np.ndarray, lengths: np.ndarray
+) -> int:
+    """Tokens to hold out for groups enough, as they are drawn; 0 where that is much of the text."""
+    names, component = np.unique(selection.component[documents], return_inverse=True)
+    sizes = np.bincount(component, lengths[documents], len(names))
+    rank = np.zeros(len(names), dtype=np.uint64)
+    np.maximum.at(rank, component, corpus.numbers("group_hash")[documents])
+    drawn = sizes[np.argsort(rank, kind="stable")]
+    tokens = int(drawn[2 * drawn <= drawn.sum()][:_ENOUGH_GROUPS].sum())
+    there = len(names) >= _ENOUGH_GROUPS and tokens <= _MOST_HELD * drawn.sum()
+    return tokens if there else 0
 
 
 def split_cautions(lang: str, split: SplitSummary) -> Iterator[Caution]:

@@ -80,10 +80,11 @@ def export_ensemble(folder: Path, workspace: Path, out: Path, *, evaluated: Eval
         for expert, own in zip(lineage.members, folders, strict=True):
             place, copied = expert_folder(expert, workspace), aside / own
             copied.mkdir()
-            if run := _run_of(expert, place):
+            run = _run_of(expert, place)
+            if (adapter := (run or place) / _ADAPTER).is_dir():
+                shutil.copytree(adapter, copied / _ADAPTER)
+            if run:
                 copy_model(run, workspace, copied)
-                if (adapter := run / _ADAPTER).is_dir():
-                    shutil.copytree(adapter, copied / _ADAPTER)
                 _add_scores(copied, evaluated(run))
                 continue
             copy_files(place, copied)
@@ -94,7 +95,7 @@ def export_ensemble(folder: Path, workspace: Path, out: Path, *, evaluated: Eval
         router = load_router(aside / ROUTER)
         moved = list[Expert]()
         for expert, own in zip(lineage.members, folders, strict=True):
-            whole = {name: mark for name, mark in expert.sha256.items() if name != ADAPTER}
+            whole = {n.removeprefix("../"): mark for n, mark in expert.sha256.items()}
             moved.append(replace(expert, folder=f"./{own}", run=None, sha256=whole))
         k, of = len(lineage.experts), router_file(aside / ROUTER)
         parts = {"experts": tuple(moved[:k]), "fallback": next(iter(moved[k:]), None)}

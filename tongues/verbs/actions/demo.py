@@ -23,7 +23,6 @@ if TYPE_CHECKING:
 _NAME = "smollm2-{language}"
 _BASE_LANGUAGE = "en"
 _PART = 0.3  # of the run, after which its end is forecast
-_HELD = 5  # a fifth of a language's text is held out at most
 _HUB = "8 MB"  # of each language, where no folder is given: never run against the live hub
 
 
@@ -47,19 +46,9 @@ def demo_real(
         raise UserError("is the language of the base", where="--real", hint=hint)
     hub = {lang: hub_text(lang, _HUB) for lang in (_BASE_LANGUAGE, target.tag)}
     source, other = _text(Path(text), target.tag) if text else ({"hub": hub}, [])
-    base = _base(place / "models/smollm2")
-    recipe = _recipe(target.tag, source, base, overrides)
-    began, tokens = time.monotonic(), place / "tokens" / recipe.name
-    more, new = "", not tokens.is_dir()
-    chosen = any(each.startswith("tokens.held_out=") for each in overrides)
-    if new:
-        tongues.prepare(recipe, workspace=place)
-    if not chosen and (more := held_out(tokens, first=new)):
-        recipe = _recipe(target.tag, source, base, (*overrides, f"tokens.held_out={more}"))
-        if new:
-            say(f"prepared again with `tokens.held_out='{more}'`, to have groups enough")
-    if more or not new:
-        tongues.prepare(recipe, workspace=place, overwrite=bool(more) and new)
+    recipe = _recipe(target.tag, source, _base(place / "models/smollm2"), overrides)
+    began = time.monotonic()
+    tongues.prepare(recipe, workspace=place)
     run = tongues.train(recipe, workspace=place)
     texts = [run.name, *other]
     made = tongues.evaluate(run.name, place, text=texts, name=run.name, limit=12, dtype="bf16")
@@ -78,18 +67,6 @@ def _recipe(target: str, text: Any, base: str, overrides: Sequence[str]) -> "Rec
         "replay": {_BASE_LANGUAGE: "20%"},
     }
     return load_recipe(values, overrides)
-
-
-def held_out(tokens: Path, *, first: bool) -> str:
-    """The amount that tokens hold out, or after the `first` time should; empty where it is fine."""
-    from tongues.text.tokens.store import read_manifest
-
-    manifest = read_manifest(tokens)
-    if not first:
-        return str(manifest["inputs"]["tokens"]["held_out"])
-    few = max((split.get("enough", 0) for split in manifest["splits"].values()), default=0)
-    sizes = (of["train"]["tokens"] + of["valid"]["tokens"] for of in manifest["languages"].values())
-    return f"{min(few, *(size // _HELD for size in sizes))} tokens" if few else ""
 
 
 def _base(folder: Path) -> str:

@@ -5,6 +5,7 @@ from pathlib import Path
 
 from tongues.core.errors import UserError
 from tongues.core.extras import require
+from tongues.core.files import file_name
 from tongues.core.launch import open_launcher
 from tongues.core.magnitudes import counted
 from tongues.experts.ensemble.lineage import Lineage, find_ensemble, read_lineage, verify
@@ -106,8 +107,7 @@ def measure(asked: Measure) -> Path:
 
     name, about, voice = f"{loaded.name}-experts", loaded.name, Voice(asked.quiet)
     if asked.text:
-        other = Path(asked.text).name.partition(".")[0]
-        name, about = f"{name}-{other}", f"{about}, on {other}"
+        name, about = f"{name}-{file_name(asked.text)}", f"{about}, on {asked.text}"
     store, place = workspace / "ensembles", workspace / "evaluations" / name
     work = open_work(loaded, workspace)
     rounds = plan_rounds(work, make=True)

@@ -83,7 +83,7 @@ def serve(asked: Serve) -> None:
     if twice := [name for name in names if names.count(name) > 1]:
         raise UserError(f"`{twice[0]}` is named twice", hint="once is enough")
     for origin in asked.allow_origin:
-        if origin != "*" and "://" not in origin:
+        if origin not in ("*", "null") and "://" not in origin:
             hint = f"write it like `https://{origin}`; `*` is every site"
             raise UserError(f"`{origin}` has no scheme", where="--allow-origin", hint=hint)
     key = _key()
