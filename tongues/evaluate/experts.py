@@ -94,23 +94,8 @@ def evaluate_experts(
     everyone = list(chain(*lineages.values()))
     tokenizer = load_tokenizer(tokens.tokenizer_path)
     if other:
-        unread: list[ItemFault] = []
-        doubts: list[Caution] = []
-        found = read_texts(
-            other,
-            workspace,
-            limit=_MOST,
-            lineages=everyone,
-            fault=unread.append,
-            caution=doubts.append,
-            say=say,
-        )
+        found, text = _other_text(other, everyone, workspace, say), other
         documents = {lang: _first(own, tokenizer, scored) for lang, own in found.items()}
-        text = other
-        for doubt in doubts:
-            say(f"caution: {doubt}")
-        for line in count_faults(unread):
-            say(line)
     else:
         unseen = unseen_documents(tokens, everyone, workspace)
         documents = held_out_documents(tokens, unseen, tokens=scored)
@@ -155,6 +140,19 @@ def evaluate_experts(
         texts={text: text_scores(losses, pairs, bases, unit=NATS_PER_TOKEN, added=added)},
         experts=scores,
     )
+
+
+def _other_text(
+    source: str, lineages: Sequence[Lineage], workspace: Path, say: Callable[[str], None]
+) -> dict[str, list[Document]]:
+    """Documents of each language that a user names; doubts and what is left out are told."""
+    unread: list[ItemFault] = []
+    doubts: list[Caution] = []
+    about = {"fault": unread.append, "caution": doubts.append, "say": say}
+    found = read_texts(source, workspace, limit=_MOST, lineages=lineages, **about)
+    for line in (*(f"caution: {doubt}" for doubt in doubts), *count_faults(unread)):
+        say(line)
+    return found
 
 
 def _first(documents: Sequence[Document], tokenizer: Tokenizer, most: int) -> list[Document]:

@@ -22,7 +22,7 @@ _BEGUN = 12  # tokens of a text that can be typed in
 
 @settings
 class Demo:
-    """Run it all in minutes: on small synthetic languages, or a real base on yours."""
+    """Run it all in minutes, on synthetic languages or on yours."""
 
     overrides: tuple[str, ...] = argument(metavar=KEYS, many=True, required=False, default=())
     _: KW_ONLY
