@@ -124,7 +124,7 @@ def test_training_continues_while_a_checkpoint_is_written(
         backward(trained[0], 1, Processes(), parts=1)  # of the weights that are being written
         threading.Timer(0.2, may_write.set).start()
         saved.stage()
-        assert saved.cost >= 0.2
+        assert saved.cost > 0.15  # the timer began a little before
         step(*trained)  # they may change, before they are summed up
         assert names(tmp_path) == []
         assert not saved.ready
