@@ -185,7 +185,8 @@ def test_the_verb_prints_where_the_page_is(served: dict[str, Model], hub: str) -
         with httpx.Client(headers={"authorization": "Bearer secret"}) as http:
             until(lambda: answers(http, url), 20)
             found.append(http.get(f"{url}v1/models").status_code)
-            os.kill(os.getpid(), signal.SIGINT)
+        time.sleep(0.2)  # until the server has done with the answer
+        os.kill(os.getpid(), signal.SIGINT)
 
     thread = threading.Thread(target=client)
     thread.start()
