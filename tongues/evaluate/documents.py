@@ -161,7 +161,7 @@ def _read_files(
 
 
 def _spread(groups: Sequence[str], limit: int | None) -> list[int]:
-    """The places of so many items, in order: the first of every group, then the second, …."""
+    """The places of that many items, in order: the first of every group, then the second, …."""
     seen = Counter[str]()
     rank = []
     for group in groups:

@@ -156,7 +156,7 @@ def _other_text(
 
 
 def _first(documents: Sequence[Document], tokenizer: Tokenizer, most: int) -> list[Document]:
-    """The first documents, until they have so many tokens."""
+    """The first documents, until they have that many tokens."""
     lengths = (len(tokenizer.encode(of.text, add_special_tokens=False)) for of in documents)
     ends = accumulate(lengths, initial=0)
     return [of for of, start in zip(documents, ends, strict=False) if start < most]

@@ -81,8 +81,8 @@ def write_ensemble_card(
     files = [directory / folder / "adapter/adapter_config.json" for folder in folders]
     read = [read_json(file) for file in files if file.is_file()]
     bases = {config["base_model_name_or_path"] for config in read}
-    alone |= any(not low_rank(file.with_name("adapter_model.safetensors")) for file in files)
-    if len(bases) == 1 and not alone:  # not of added ones, on a donor's adapter
+    apart = all(low_rank(file.with_name("adapter_model.safetensors")) for file in files)
+    if apart and len(bases) == 1 and not alone:  # not of added ones, on a donor's adapter
         most = max(config["r"] for config in read)
         routing += _PARTS["adapters"].format(
             base=base_label(lineage.base, workspace),
