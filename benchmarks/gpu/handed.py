@@ -52,8 +52,11 @@ def _hand_over(bench: Bench) -> Path:
     base = f"train.base={{model: {bench.smollm2}, languages: [qab]}}"
     budget = f"train.budget={STEPS * bench.sizes.batch} tokens"
     changes = ["model.shape=null", base, budget, "train.learning_rate=1e-4"]
-    recipe, folder = bench.work / "handed.yaml", bench.work / "handed"
-    recipe.write_text(show_recipe(load_recipe(bench.recipe("bench"), changes)), encoding="utf-8")
+    # Tokens of its own: those of the packs name a base of the machine that packed them.
+    recipe = bench.recipe("handed", f"base: {bench.smollm2}, byte_fallback: allow")
+    recipe.write_text(show_recipe(load_recipe(recipe, changes)), encoding="utf-8")
+    tongues.prepare(str(recipe), workspace=bench.work, overwrite=True, quiet=True)
+    folder = bench.work / "handed"
     shutil.rmtree(folder, ignore_errors=True)
     return tongues.export(
         str(recipe), engine="automodel", out=folder, workspace=bench.work, quiet=True

@@ -28,7 +28,7 @@ class Stage:
     name: str
     where: str  # module:function
     summary: str
-    seconds: int  # that it takes on an H100, about: measured, or estimated
+    seconds: int  # that it takes on one GPU, about: measured, or estimated
     limit: int  # seconds after which it is killed
     environment: Mapping[str, str] = field(default_factory=dict)
 
@@ -37,16 +37,16 @@ STAGES = (  # by worth: what comes last is what a short slot goes without
     Stage("environment", "correctness:environment", "driver, versions, compiler, doctor", 37, 80),
     Stage("exact", "correctness:exact", "40 steps against a processor, float32", 27, 80),
     Stage("engine", "correctness:engine", "families against transformers' own way", 150, 200),
-    Stage("smollm2", "speed:smollm2", "SmolLM2-135M, compiled and not", 50, 120),
+    Stage("smollm2", "speed:smollm2", "SmolLM2-135M, compiled and not", 45, 120),
     Stage("ours-1b", "speed:ours_1b", "1B, compiled and not, micro-batches", 180, 240),
     Stage("plain-1b", "peers:plain_1b", "the same 1B by a plain loop", 126, 180),
     Stage("trainer-1b", "peers:trainer_1b", "the same 1B by transformers' Trainer", 126, 180),
-    Stage("moe", "families:moe", "qwen3_moe: type and speed of the experts", 30, 90),
-    Stage("gemma2", "families:gemma2", "gemma2: attention chosen, against eager", 30, 90),
-    Stage("lora", "families:lora", "LoRA on SmolLM2, and documents apart", 30, 90),
-    Stage("resume", "whole:resume", "checkpoint, SIGKILL, resume", 35, 90),
+    Stage("moe", "families:moe", "qwen3_moe: type and speed of the experts", 60, 120),
+    Stage("gemma2", "families:gemma2", "gemma2: attention chosen, against eager", 45, 120),
+    Stage("lora", "families:lora", "LoRA on SmolLM2, and documents apart", 85, 150),
+    Stage("resume", "whole:resume", "checkpoint, SIGKILL, resume", 88, 150),
     Stage("automodel", "handed:automodel", "NeMo AutoModel from our export", 90, 150),
-    Stage("use", "whole:use", "evaluation, generation, serving", 35, 90),
+    Stage("use", "whole:use", "evaluation, generation, serving", 85, 150),
     Stage(
         "tf32",
         "correctness:tf32",

@@ -6,13 +6,13 @@ import shutil
 import time
 from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import Any
+from random import Random
 
 import pytest
 import torch
 
 import tongues
-from tests.serve.test_hostile import FAULTY, HOSTILE, config_of, tokenizer_of
+from tests.serve.test_hostile import FAULTY, HOSTILE, config_of, lose, tokenizer_of
 from tongues.core.errors import UserError
 from tongues.experts.ensemble.model import Model
 from tongues.use.export.add_chat import add_chat
@@ -109,7 +109,12 @@ KINDS: dict[str, Callable[[Path], object]] = {
 @pytest.fixture
 def copied(served: Mapping[str, Model], hub: str, tmp_path: Path) -> Path:
     shutil.copytree(hub, tmp_path / "bad")
+    lose(tmp_path / "bad", "mlp", 0.5)  # the chat model of a base has other weights
     (tmp_path / "qaa.txt").write_text(f"a ban\n\n{LONG}\n\nthe end")
+    (tmp_path / "text").mkdir()
+    for number in range(40):
+        words = Random(number).choices(["ab", "ban", "cad", "dub", "end", "fac"], k=30)
+        (tmp_path / "text" / f"{number}.txt").write_text(" ".join([LONG, *words]))
     return tmp_path / "bad"
 
 
@@ -135,23 +140,31 @@ def chat(folder: Path) -> None:
     add_chat(trained, folder, folder.parent / "hub", 1.0, {}, lambda line: None)
 
 
-def train(folder: Path) -> None:
-    """Of a recipe that continues from it."""
-    recipe: dict[str, Any] = {
-        "name": "one",
-        "text": {"files": {"qaa": [str(folder.parent / "qaa.txt")]}},
-        "tokens": {"base": str(folder), "held_out": "10 tokens"},
-        "train": {
-            "base": {"model": str(folder), "languages": ["en"]},
-            "mixture": {"qaa": "100%"},
-            "budget": "1000 tokens",
-        },
-    }
-    tongues.check(recipe, workspace=folder.parent)
-    tongues.prepare(recipe, workspace=folder.parent, quiet=True)
+def handed(folder: Path) -> None:
+    """Of a recipe that continues from it: checked, prepared, and exported for a trainer."""
+    place, recipe = folder.parent, folder.parent / "one.yaml"
+    named = {"model": str(folder), "languages": ["en"]}
+    train = {"base": named, "mixture": {"qaa": "100%"}, "budget": "1000 tokens"}
+    train |= {"context": "16 tokens"}
+    text = {"files": {"qaa": [str(place / "text")]}}
+    tokens = {"base": str(folder), "byte_fallback": "allow", "held_out": "200 tokens"}
+    recipe.write_text(json.dumps({"name": "one", "text": text, "tokens": tokens, "train": train}))
+    tongues.check(str(recipe), workspace=place)
+    tongues.prepare(str(recipe), workspace=place, quiet=True)
+    tongues.export(str(recipe), engine="trainer", out=place / "out", workspace=place, quiet=True)
 
 
-@pytest.mark.parametrize("verb", [generate, evaluate, serve, chat, train])
+VERBS = (generate, evaluate, serve, chat, handed)
+
+
+@pytest.mark.parametrize("verb", VERBS)
+def test_a_good_folder_gets_through(copied: Path, hub: str, verb: Callable[[Path], None]) -> None:
+    """Or the test below would find every folder refused."""
+    (copied.parent / "hub").symlink_to(hub)
+    verb(copied)
+
+
+@pytest.mark.parametrize("verb", VERBS)
 @pytest.mark.parametrize("kind", KINDS)
 def test_a_harmful_folder_is_refused_in_time(
     copied: Path, hub: str, kind: str, verb: Callable[[Path], None]

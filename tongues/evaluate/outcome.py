@@ -2,8 +2,8 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from importlib.metadata import version
 
+from tongues import __version__
 from tongues.core.errors import UserError
 from tongues.evaluate.answers import metric_scores, task_scores
 from tongues.evaluate.comparing import source_losses, text_scores
@@ -36,7 +36,7 @@ def build_evaluation(results: Results, named: Sequence[str] | None = None) -> Ev
         what = "no item can be scored by every model"
         raise UserError(what, where="--tasks", hint="; ".join(left_out))
     return Evaluation(
-        tongues=version("tongues"),
+        tongues=__version__,
         models=results.models,
         policy=spec.policy,
         texts=texts,

@@ -66,6 +66,9 @@ _OUTPUT = 12  # of the output matrix, in its loss: its gradient, a part of it, i
 _LOGITS = 16  # of each logit in the trial of the fastest ways, whose logits are whole
 _WHOLE = {True: 16, False: 24}  # of each where they stay whole; by bfloat16, measured
 _TRIED = 257  # tokens of the trial's two samples (engine/fitting.py)
+# Bytes of each pair of tokens of a context in each layer, where a mask keeps documents apart on a
+# GPU; by bfloat16. The first was measured (SmolLM2 on an H200), the second is twice that.
+_MASK = {True: 2.6, False: 5.2}
 _ROWS = 128  # queries whose scores are computed, and kept, together (engine/attention.py)
 _AGAIN = 2  # layers' worth that computing one anew takes: what it keeps, and its backward pass
 _FILLED = 2  # tokens for each one of documents in rows, at most (engine/rows.py)
@@ -250,6 +253,9 @@ def run_bytes(
         scores=machine.device == "cpu",
         shared=machine.device == "cuda",
     )
+    if machine.device == "cuda" and not (settings.cross_document_attention or rows):
+        layers = _AGAIN if settings.recompute else anatomy.layers
+        step += round(_MASK[bfloat16] * read * settings.context * layers)
     if anatomy.whole_logits:
         step += _WHOLE[bfloat16] * read * anatomy.vocabulary
     if machine.device == "cuda":

@@ -107,11 +107,6 @@ def map_model(folder: Path) -> PreTrainedModel:
 
     One stored in float32 takes no memory until its pages are read, and opens in milliseconds.
     """
-    # layers without weights would take hours to build
-    layers: object = configure(folder).num_hidden_layers
-    if isinstance(layers, int) and layers > len(stored_shapes(folder)):
-        what = f"config.json names {layers:,} layers, and there are weights of fewer"
-        raise UserError(what, where=str(folder), hint="copy both from one place")
     open_layout(folder)  # other shapes are refused before there is memory for any
     return load_model(folder, checked=False).requires_grad_(False)
 

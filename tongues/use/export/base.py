@@ -77,8 +77,10 @@ def write_base(ready: ReadyRun, workspace: Path, folder: Path, dtype: str | None
     whole = here.plan.settings.model_copy(update=changes)
     plan = replace(here.plan, settings=whole)
     record = make_record(plan, derived, here.tokens, ready.mixture, base)
+    given = whole.model_copy(update={"threads": here.threads})  # or trials would find how many
+    here = replace(here, plan=replace(plan, settings=given))
     with together(here.processes, plan.name):
-        setup, _, embeddings = assemble(replace(here, plan=plan), derived, say, None)
+        setup, _, embeddings = assemble(here, derived, say, None)
         if here.token_map:
             count = len(here.token_map.missing)
             most = None if setup.processor.device.type == "cuda" else int(_SNIPPETS * count)
