@@ -295,10 +295,6 @@ def sections(folder: Path | None) -> Iterator[str]:
         twins = size == other and schedule[:3] == theirs[:3]
         return schedule in PILOTS and not twins
 
-    def alike(pilot: Trained, run: Trained) -> bool:
-        one, two = pilot.name.split("-"), run.name.split("-")
-        return near(pilot, run) and one[:1] + one[2:] == two[:1] + two[2:]
-
     for share in SHARES:
         yield f"\nfrom {share:.0%} of the run\n{head}"
         if curves:
@@ -315,7 +311,6 @@ def sections(folder: Path | None) -> Iterator[str]:
         if not trained:
             continue
         yield row("own, one pilot", by_pilot(trained, share, near))
-        yield row("  … of the same schedule, length and seed", by_pilot(trained, share, alike))
         unseen = [
             measure(run, share, [pilot])
             for pilot, run in itertools.permutations(trained, 2)

@@ -264,40 +264,12 @@ def repeated() -> Iterator[str]:
     )
 
 
-def benches() -> Iterator[str]:
-    """ScaleBench's training rows, their own last tenfold of compute held out."""
-    farseer = next(study for study in studies() if study.name == "farseer")
-    _, below, above = next(designs(farseer))
-    law = Law("chinchilla", laws.preset("hoffmann2022").params, rows=farseer.rows(below))
-    of = law.predict(farseer.N[above], farseer.D[above])
-    yield f"ScaleBench farseer: {len(below)} rows, {len(above)} of the last tenfold predicted"
-    yield line_of("chinchilla", farseer.loss[above], (of.point, of.low, of.high))
-    of = table("published/scalebench/data_constrained_train.parquet")
-    N, D, U, loss = (of[n].astype(float) for n in ("params", "tokens", "unique_tokens", "loss"))
-    held = (N * D).max() / 10 <= N * D
-    yield f"ScaleBench data_constrained: {(~held).sum()} rows, {held.sum()} of the last tenfold"
-    for form in ("chinchilla", "overfitted"):
-        names = FORMS.find(form).variables
-        every = {"N": N, "D": D, "U": U}
-        law = fitted(form, {name: every[name][~held] for name in names}, loss[~held])
-        of = law.predict(**{name: every[name][held] for name in names})
-        yield line_of(form, loss[held], (of.point, of.low, of.high))
-
-
-def line_of(name: str, measured: Array, ends: tuple[Array, ...]) -> str:
-    """R2, mean error and coverage of predictions (middle, low, high)."""
-    middle, low, high = ends
-    r2 = 1.0 - ((middle - measured) ** 2).sum() / ((measured - measured.mean()) ** 2).sum()
-    error, inside = np.abs(middle / measured - 1.0).mean(), (low < measured) & (measured < high)
-    return f"  {name:20} R2 {r2:7.4f}  error {error:.2%}  inside {inside.mean():.0%}"
-
-
 def main() -> None:
     """Predict, print, and write down."""
     outcomes = [predicted(study, *design) for study in studies() for design in designs(study)]
     lines = [f"{date.today()}  larger runs of published studies, predicted", ""]
     lines += [*sections(outcomes), "alike: inside, with each family of studies counting alike", ""]
-    lines += [*speed(), "", *benches(), "", *repeated()]
+    lines += [*speed(), "", *repeated()]
     print("\n".join(lines))
     Path(__file__).with_suffix(".txt").write_text("\n".join(lines) + "\n", encoding="utf-8")
 

@@ -1,13 +1,13 @@
 """Forms for the loss on the source language under replay, compared on runs of synthetic languages.
 
-usage: python benchmarks/forgetting.py [WORKSPACE] [--runs DIR ...]
+usage: python benchmarks/forgetting.py [WORKSPACE] [--runs DIR]
 
-Without --runs it trains two studies in WORKSPACE (build/forgetting): 60 runs of four sizes, two
-targets and seven replay shares with 48 shorter ones, and a smaller one of another world, seed and
-distance; some twenty minutes on two idle cores, and what is finished is not done again. Each DIR
-holds the runs of one study. Each form is fitted by the same objective, Huber of the log loss, once
-on the losses through training (past the warm-up) and once on the losses at the ends of runs of
-several lengths. The result also goes to the file of the same name beside this script.
+Without --runs it trains a study in WORKSPACE (build/forgetting): 60 runs of four sizes, two targets
+and seven replay shares with 48 shorter ones; some twenty minutes on two idle cores, and what is
+finished is not done again. DIR holds runs of such a study. Each form is fitted by the same
+objective, Huber of the log loss, on the losses at the ends of runs of several lengths; the law also
+on those through training (past the warm-up), to see how far off it then is at the ends. The result
+also goes to the file of the same name beside this script.
 """
 
 import argparse
@@ -30,63 +30,30 @@ from tongues.train.study import plan_runs, run_all
 from tongues.train.work import open_work
 
 RECIPE = """\
-name: {name}
+name: forget
 text:
-  synthetic: {{seed: {world}, size: {size}, languages: {{qaa: {{}}{languages}}}}}
-tokens: {{vocab_size: 1024, held_out: 12288 tokens}}
+  synthetic:
+    seed: 3
+    size: 6 MB
+    languages: {qaa: {}, qab: {parent: qaa, divergence: 0.2}, qac: {parent: qaa, divergence: 0.5}}
+tokens: {vocab_size: 1024, held_out: 12288 tokens}
 train:
-  budget: {budget}
+  budget: 800k tokens
   batch: 512 tokens
   context: 128 tokens
   learning_rate: 4.0e-3
   num_evals: 24
 study:
   source: qaa
-  targets: [{targets}]
-  shapes: [{shapes}]
-  replay: [{replay}]
-  seeds: [{seed}]
+  targets: [qab, qac]
+  shapes: [0.05M, 0.1M, 0.2M, 0.4M]
+  replay: [0%, 1%, 5%, 10%, 20%, 50%, 80%]
+  seeds: [1]
   strategies: [cpt]
   source_budgets: [600k tokens]
 """
-
-
-@dataclass(frozen=True, slots=True)
-class Study:
-    """Runs of one length, and shorter ones of the size 0.1M; `targets` by their distance."""
-
-    name: str
-    world: int
-    seed: int
-    size: str
-    targets: Mapping[str, float]
-    shapes: str
-    budget: str
-    replay: str
-    shorter: tuple[str, ...]
-    replay_of_shorter: str
-
-    def recipe(self) -> str:
-        """As a recipe's text."""
-        own = {name: getattr(self, name) for name in self.__slots__}
-        far = "".join(
-            f", {lang}: {{parent: qaa, divergence: {distance}}}"
-            for lang, distance in self.targets.items()
-        )
-        return RECIPE.format(**own | {"languages": far, "targets": ", ".join(self.targets)})
-
-
-STUDIES = (
-    Study(
-        *("forget", 3, 1, "6 MB", {"qab": 0.2, "qac": 0.5}, "0.05M, 0.1M, 0.2M, 0.4M"),
-        *("800k tokens", "0%, 1%, 5%, 10%, 20%, 50%, 80%"),
-        *(("50k", "100k", "200k", "400k"), "0%, 5%, 20%, 50%, 80%, 99%"),
-    ),
-    Study(  # made once the law had been chosen on the first
-        *("fresh", 11, 5, "4 MB", {"qab": 0.35}, "0.05M, 0.1M"),
-        *("400k tokens", "0%, 2%, 5%, 20%, 50%", ("100k", "200k"), "0%, 2%, 5%, 20%, 50%"),
-    ),
-)
+SHORTER = ("50k", "100k", "200k", "400k")  # tokens of runs of the size 0.1M
+REPLAY_OF_SHORTER = "0%, 5%, 20%, 50%, 80%, 99%"
 SETTLED = 0.1  # share of a run before which its losses are warm-up
 FOLDS = 7
 NEAR, LATE = 1e5, 0.5  # scale of tokens and parameters; share of the tokens that is predicted
@@ -115,11 +82,6 @@ def power_rise(p: Values, v: Values) -> np.ndarray:
     return v["S"] + p["A"] * ((1.0 - v["r"]) * v["D"] / NEAR) ** p["b"]
 
 
-def rise_and_fall(p: Values, v: Values) -> np.ndarray:
-    """A power of the target's tokens less a power of the source's."""
-    return power_rise(p, v) - p["B"] * (v["r"] * v["D"] / NEAR) ** p["c"]
-
-
 def injection(p: Values, v: Values) -> np.ndarray:
     """After Bethune and others 2025, S + E + A D^beta / ((1 + B r) N)^alpha."""
     size = (1.0 + p["B"] * v["r"]) * v["N"] / NEAR
@@ -133,54 +95,17 @@ def d_cpt(p: Values, v: Values) -> np.ndarray:
     return p["E"] + learned + p["C"] * (v["r"] + p["epsilon"]) ** -p["gamma"]
 
 
-def hidden_curves(p: Values, v: Values) -> np.ndarray:
-    """After Wang and others 2025: from one curve to another; S for what came before."""
-    going_on = p["E"] + ((v["S"] - p["E"]) ** (-1.0 / p["beta"]) + v["D"] / p["B"]) ** -p["beta"]
-    shift = 1.0 - (1.0 + v["D"] / p["F"]) ** -p["q"]
-    return going_on + p["A"] * (1.0 - v["r"] ** p["eta"]) * shift
-
-
-def eroded(p: Values, v: Values) -> np.ndarray:
-    """The base's knowledge in source tokens, worn off by a power law; replayed tokens stay."""
-    base = p["B"] * (v["S"] - p["E"]) ** (-1.0 / p["beta"])
-    left = (1.0 + (1.0 - v["r"]) * v["D"] / p["F"]) ** -p["kappa"]
-    return p["E"] + ((base * left + v["r"] * v["D"]) / p["B"]) ** -p["beta"]
-
-
-def _left(p: Values, v: Values) -> np.ndarray:
-    return np.asarray((p["F"] + v["r"] * v["D"]) / (p["F"] + v["D"]))
-
-
-def share_times(p: Values, v: Values) -> np.ndarray:
-    """The share that is left as a factor on the whole loss, not an addend."""
-    seed = v["S"] ** (-1.0 / p["beta"]) * (1.0 + v["D"] / p["F"]) ** -p["kappa"]
-    return (seed + v["D"] / p["B"]) ** -p["beta"] * _left(p, v) ** -p["gamma"]
-
-
 def _fixed(**values: float) -> Curve:
     held = {name: np.asarray(value) for name, value in values.items()}
-    return lambda p, v: FORGETTING.loss(_arrays(p) | held, v)
-
-
-def _arrays(values: Values) -> dict[str, np.ndarray]:
-    return {name: np.asarray(value) for name, value in values.items()}
-
-
-def with_floor(p: Values, v: Values) -> np.ndarray:
-    """The law with an E below which going on with the source does not lead."""
-    return p["E"] + FORGETTING.loss(p, _arrays(v) | {"S": np.asarray(v["S"] - p["E"])})
+    return lambda p, v: FORGETTING.loss(
+        {name: np.asarray(value) for name, value in p.items()} | held, v
+    )
 
 
 TOKENS, BELOW, SMALL, POSITIVE = (1e3, 1e9), (0.02, 2.5), (1e-3, 3.0), (1e-3, 30.0)
-MEMORY: Spans = {"F": (1.0, 1e7)}
 LAW: Spans = {"F": (1.0, 1e7), "A": (1e-3, 10.0), "kappa": SMALL, "W": (1e-4, 3.0), "B": TOKENS}
-KNOWING: Spans = {"E": BELOW, "B": (1.0, 1e9), "beta": (0.02, 2.0)}
 FORMS: dict[str, tuple[Curve, Spans]] = {
     "power rise (Kalajdzievski)": (power_rise, {"A": POSITIVE, "b": SMALL}),
-    "power rise less power fall": (
-        rise_and_fall,
-        {"A": POSITIVE, "b": SMALL, "B": POSITIVE, "c": SMALL},
-    ),
     "injection (Bethune)": (
         injection,
         {"E": (1e-4, 1.0), "A": POSITIVE, "beta": SMALL, "B": (1e-2, 1e5), "alpha": SMALL},
@@ -190,18 +115,7 @@ FORMS: dict[str, tuple[Curve, Spans]] = {
         {"E": BELOW, "A": POSITIVE, "alpha": SMALL, "B": POSITIVE, "eta": SMALL, "beta": SMALL}
         | {"C": POSITIVE, "epsilon": (1e-5, 1.0), "gamma": SMALL},
     ),
-    "hidden curves (Wang)": (
-        hidden_curves,
-        KNOWING | MEMORY | {"A": POSITIVE, "q": SMALL, "eta": SMALL},
-    ),
-    "knowledge eroded": (eroded, KNOWING | MEMORY | {"kappa": (0.01, 20.0)}),
-    "share left, a factor": (
-        share_times,
-        MEMORY | {"B": (1.0, 1e10), "beta": (0.02, 3.0), "kappa": (1e-4, 5.0), "gamma": SMALL},
-    ),
     "THE LAW": (_fixed(beta=0.095), LAW),
-    "its beta fitted too": (FORGETTING.curve, LAW | {"beta": (0.01, 3.0)}),
-    "and an E": (with_floor, LAW | {"beta": (0.01, 3.0), "E": BELOW}),
     "without W": (_fixed(beta=0.095, W=0.0), {k: s for k, s in LAW.items() if k != "W"}),
     "kappa to 0: the log of it": (
         _fixed(beta=0.095, kappa=1e-6),
@@ -282,28 +196,25 @@ def rows_of(runs: Sequence[RunCurves], *, ends: bool) -> Rows:
     return Rows({"N": N, "D": D, "r": r, "S": S}, loss, number)
 
 
-def tables(study: str, runs: Sequence[RunCurves]) -> Iterator[str]:
-    """Every form on every set of rows."""
+def tables(runs: Sequence[RunCurves]) -> Iterator[str]:
+    """Every form on the runs of each target."""
     head = f"{'':28}{'':>4}{'fit':>7}{'left-out runs':>15}{'later':>8}{'shares':>8}"
     head += f"{'r = 0':>8}{'largest':>9}"
     longest = max(run.tokens for run in runs)
     for target in sorted({run.target for run in runs}):
         of = [run for run in runs if run.target == target]
-        for ends in (False, True):
-            chosen = of if ends else [run for run in of if run.tokens == longest]
-            rows = rows_of(chosen, ends=ends)
-            where = "at the ends of runs" if ends else "through training"
-            yield f"\n{study}{target}, {where}: {len(rows.loss)} losses of {len(chosen)} runs"
-            yield head
-            for name in FORMS:
-                cells = examined(name, rows)
-                widths = (4, 7, 15, 8, 8, 8, 9)
-                yield f"{name:28}" + "".join(
-                    f"{cell:>{width}}" for cell, width in zip(cells, widths, strict=True)
-                )
-            params = fitted("THE LAW", rows)
-            yield "the law: " + "  ".join(f"{key} {value:.3g}" for key, value in params.items())
-            yield from answers(params | {"beta": 0.095}, float(np.median(rows.variables["S"])))
+        rows = rows_of(of, ends=True)
+        yield f"\n{target}, at the ends of runs: {len(rows.loss)} losses of {len(of)} runs"
+        yield head
+        for name in FORMS:
+            cells = examined(name, rows)
+            widths = (4, 7, 15, 8, 8, 8, 9)
+            yield f"{name:28}" + "".join(
+                f"{cell:>{width}}" for cell, width in zip(cells, widths, strict=True)
+            )
+        params = fitted("THE LAW", rows)
+        yield "the law: " + "  ".join(f"{key} {value:.3g}" for key, value in params.items())
+        yield from answers(params | {"beta": 0.095}, float(np.median(rows.variables["S"])))
         yield from carried(of, longest)
 
 
@@ -348,18 +259,18 @@ def carried(of: Sequence[RunCurves], longest: float) -> Iterator[str]:
         )
 
 
-def train(study: Study, workspace: Path) -> Path:
-    """Train a study, or resume it; the folder of its runs."""
+def train(workspace: Path) -> Path:
+    """Train the study, or resume it; the folder of its runs."""
     workspace.mkdir(parents=True, exist_ok=True)
     path = workspace / "recipe.yaml"
-    path.write_text(study.recipe())
+    path.write_text(RECIPE)
     prepare_tokens(load_recipe(path), workspace, print)
     plans = plan_runs(open_work(load_recipe(path)))
-    for budget in study.shorter:
-        settings = ["study.shapes=[0.1M]", f"study.replay=[{study.replay_of_shorter}]"]
+    for budget in SHORTER:
+        settings = ["study.shapes=[0.1M]", f"study.replay=[{REPLAY_OF_SHORTER}]"]
         settings += [f"train.budget={budget} tokens", "train.num_evals=10"]
         plans += [
-            replace(plan, name=plan.name.replace(f"{study.name}/", f"b{budget}/"))
+            replace(plan, name=plan.name.replace("forget/", f"b{budget}/"))
             for plan in plan_runs(open_work(load_recipe(path, settings)))
             if plan.strategy == "cpt"  # they start from the source models of the study
         ]
@@ -371,9 +282,9 @@ def main() -> None:
     """Train or read the runs, print the tables and keep them beside this script."""
     parser = argparse.ArgumentParser()
     parser.add_argument("workspace", nargs="?", type=Path, default=Path("build/forgetting"))
-    parser.add_argument("--runs", nargs="+", type=Path)
+    parser.add_argument("--runs", type=Path)
     chosen = parser.parse_args()
-    places = chosen.runs or [train(study, chosen.workspace / study.name) for study in STUDIES]
+    folder = chosen.runs or train(chosen.workspace)
     lines = [
         f"{date.today()}  the source's loss under replay: |log predicted − log measured|, %",
         "fit: mean over the rows it was fitted on; left-out runs: seven folds, ± standard error",
@@ -381,11 +292,10 @@ def main() -> None:
         "the others, mean over inner ones; r = 0 and the largest size from the others",
     ]
     print("\n".join(lines))
-    for number, place in enumerate(places, start=1):
-        runs = [run for run in gather_runs(run_rows([place])) if run.strategy == "cpt"]
-        for line in tables(f"study {number}, ", runs):
-            print(line, flush=True)
-            lines.append(line)
+    runs = [run for run in gather_runs(run_rows([folder])) if run.strategy == "cpt"]
+    for line in tables(runs):
+        print(line, flush=True)
+        lines.append(line)
     Path(__file__).with_suffix(".txt").write_text("\n".join(lines) + "\n")
 
 

@@ -2,7 +2,7 @@
 
 Some steps of every run, with evaluations and a checkpoint, as `tongues train` does them: models of
 our shapes, then bases of six architectures, whole and with low-rank updates of rank 16; SmolLM2 as
-it is, and with 2,000 new tokens, whose initializations are compared in the longer run.
+it is, and with 2,000 new tokens.
 
 usage: python benchmarks/memory.py [PLACE] [NAME…]    what PLACE has is not measured again;
     NAME: only these parts: shapes, llama, gemma, gemma2, qwen2-moe, gpt2, smollm2, new-tokens
@@ -69,7 +69,6 @@ BASES: dict[str, tuple[str, dict[str, Any]]] = {
     "gpt2": ("gpt2", ENDS | {"n_embd": 512, "n_layer": 8, "n_head": 8, "n_positions": 512}),
 }
 NEW = 2000  # tokens that SmolLM2's tokenizer gets
-LONG = 2800 * 256  # tokens of a run in which methods are compared; it is stopped after some steps
 CODE = """
 import os, signal, sys
 from contextlib import suppress
@@ -142,7 +141,6 @@ def main() -> None:
         extended = with_tokens(place, "extended", tokens)
         for precision in ("float32", "bfloat16"):
             continued(place, extended, "new-tokens", folder, precision)
-        continued(place, extended, "compared", folder, "float32", LONG)
 
 
 def with_tokens(place: Path, name: str, tokens: str) -> Path:
@@ -155,28 +153,23 @@ def with_tokens(place: Path, name: str, tokens: str) -> Path:
 
 
 def continued(
-    place: Path,
-    recipe: Path,
-    name: str,
-    base: Path,
-    precision: str = "bfloat16",
-    budget: int | None = None,
+    place: Path, recipe: Path, name: str, base: Path, precision: str = "bfloat16"
 ) -> None:
     """Two runs from a base: all of it, and low-rank updates with embeddings."""
     for part in ("all", "{lora: {rank: 16}}"):
         short = "lora" if "lora" in part else part
         settings = [f"train.run={name}-{precision}-{short}", "model.shape=null"]
-        settings += [f"train.trainable={part}", *sizes(256, 4, budget)]
+        settings += [f"train.trainable={part}", *sizes(256, 4)]
         settings += [f"train.base={{model: {base}, languages: [qac]}}"]
         settings += [f"train.precision={precision}", "train.compile=off"]
         settings += ["train.eval_tokens=512 tokens"]
         measure(place, recipe, f"{name} 4 x 256 {precision} {short}", settings)
 
 
-def sizes(context: int, samples: int, budget: int | None = None) -> list[str]:
-    """Settings of a run of so many samples a step; budget: in tokens, None: of a few steps."""
+def sizes(context: int, samples: int) -> list[str]:
+    """Settings of a run of a few steps of so many samples."""
     batch = context * samples
-    sizes = {"context": context, "batch": batch, "budget": budget or STEPS * batch}
+    sizes = {"context": context, "batch": batch, "budget": STEPS * batch}
     return [f"train.{key}={count} tokens" for key, count in sizes.items()]
 
 

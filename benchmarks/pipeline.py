@@ -1,18 +1,16 @@
 """Processor time of the stages of `tongues prepare` on 50 MB, next to datatrove's.
 
-Run as `python benchmarks/pipeline.py [FOLDER…]`, checkouts of versions to compare with;
-`pipeline.txt` holds what it printed. Each way is a process of one thread that gets the same files
-and the same tokenizer, made beforehand from a tenth of the text. datatrove drops by the language of
-a document (py3langid; its own model is downloaded), repetition (Gopher's filter; nothing else of
-ours has a counterpart that knows more than English), near copies (MinHash of three words with its
-defaults), and encodes. It gets plain runs of word characters, quicker than its own words. Ours
-does what a recipe does without settings: segments of documents are identified, held-out text is
-drawn, and runs of 13 words are searched for across the split. It reads the shared text next to the
-project.
+Run as `python benchmarks/pipeline.py`; `pipeline.txt` holds what it printed. Each way is a process
+of one thread that gets the same files and the same tokenizer, made beforehand from a tenth of the
+text. datatrove drops by the language of a document (py3langid; its own model is downloaded),
+repetition (Gopher's filter; nothing else of ours has a counterpart that knows more than English),
+near copies (MinHash of three words with its defaults), and encodes. It gets plain runs of word
+characters, quicker than its own words. Ours does what a recipe does without settings: segments of
+documents are identified, held-out text is drawn, and runs of 13 words are searched for across the
+split. It reads the shared text next to the project.
 """
 
 import gzip
-import hashlib
 import json
 import os
 import resource
@@ -28,6 +26,7 @@ from typing import Any, cast
 TEXT = Path(__file__).parents[1] / "../shared/data/text"
 LANGUAGES = ("en", "vi", "pl", "es", "fr", "sv")
 TURNS = 2
+WAYS = {"ours": "this version", "datatrove": "datatrove"}
 ALONE = {"OMP_NUM_THREADS": "1", "RAYON_NUM_THREADS": "1", "TOKENIZERS_PARALLELISM": "false"}
 
 
@@ -124,9 +123,9 @@ def write_text(folder: Path) -> tuple[int, dict[str, list[str]]]:
     return size, texts
 
 
-def run(way: str, checkout: Path, *places: Path) -> tuple[dict[str, float], float]:
+def run(way: str, *places: Path) -> tuple[dict[str, float], float]:
     """Seconds by stage of a way in a process of its own, and its megabytes of memory."""
-    found = [str(checkout.resolve()), os.environ.get("PYTHONPATH", "")]
+    found = [str(Path(__file__).resolve().parents[1]), os.environ.get("PYTHONPATH", "")]
     environment = {**os.environ, **ALONE, "PYTHONPATH": os.pathsep.join(found)}
     command = [sys.executable, __file__, way, *map(str, places)]
     done = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
@@ -134,18 +133,10 @@ def run(way: str, checkout: Path, *places: Path) -> tuple[dict[str, float], floa
     return json.loads(done.stdout.splitlines()[-1])
 
 
-def digest(folder: Path) -> str:
-    """A hash of the shards in a folder."""
-    every = sorted(path for path in folder.rglob("*") if path.suffix in (".bin", ".idx"))
-    return hashlib.sha256(b"".join(path.read_bytes() for path in every)).hexdigest()[:12]
-
-
 def main() -> None:
     """Print each way's seconds of the processor."""
     from tongues.text.tokens.tokenizer import save_tokenizer, train_tokenizer
 
-    ways = {"this version": Path(__file__).parents[1]}
-    ways |= {f"version {n}": Path(x) for n, x in enumerate(sys.argv[1:], start=1)}
     with tempfile.TemporaryDirectory() as place:
         work = Path(place)
         size, texts = write_text(work / "text")
@@ -154,33 +145,30 @@ def main() -> None:
         save_tokenizer(train_tokenizer(sample, sizes, 16_000), work / "tokenizer")
         tokenizer = work / "tokenizer" / "tokenizer.json"
         print(f"{date.today()}  {size / 1e6:.1f} MB in {len(LANGUAGES)} languages, one thread")
-        totals = {name: list[float]() for name in (*ways, "datatrove")}
+        totals = {way: list[float]() for way in WAYS}
         for turn in range(TURNS):
-            for name in totals:
-                space = work / f"{name}-{turn}"
-                way = "datatrove" if name == "datatrove" else "ours"
-                checkout = ways.get(name, ways["this version"])
+            for way in totals:
+                space = work / f"{way}-{turn}"
                 start = time.perf_counter()
-                seconds, memory = run(way, checkout, work / "text", tokenizer, space)
+                seconds, memory = run(way, work / "text", tokenizer, space)
                 took = time.perf_counter() - start
-                totals[name].append(sum(seconds.values()))
+                totals[way].append(sum(seconds.values()))
                 shown = ", ".join(f"{stage} {each:.1f}" for stage, each in seconds.items())
-                hashed = f", shards {digest(space)}" if way == "ours" else ""
                 print(
-                    f"{name:13} {totals[name][-1]:6.1f} s of processor time ({shown}), "
-                    f"{took:.0f} s by the clock, at most {memory:.0f} MB{hashed}",
+                    f"{WAYS[way]:13} {totals[way][-1]:6.1f} s of processor time ({shown}), "
+                    f"{took:.0f} s by the clock, at most {memory:.0f} MB",
                     flush=True,
                 )
-        best = median(totals["this version"])
-        for name, each in totals.items():
+        best = median(totals["ours"])
+        for way, each in totals.items():
             print(
-                f"{name:13} median {median(each):6.1f} s [{min(each):.1f}, {max(each):.1f}], "
+                f"{WAYS[way]:13} median {median(each):6.1f} s [{min(each):.1f}, {max(each):.1f}], "
                 f"{median(each) / size * 1e6:.2f} a MB, {median(each) / best:.2f} × ours"
             )
 
 
 if __name__ == "__main__":
-    if sys.argv[1:2] and sys.argv[1] in ("ours", "datatrove"):
+    if sys.argv[1:2] and sys.argv[1] in WAYS:
         kind = {"ours": ours, "datatrove": datatrove}[sys.argv[1]]
         by_stage = kind(Path(sys.argv[2]), Path(sys.argv[3]), Path(sys.argv[4]))
         most = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1e3

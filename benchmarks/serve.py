@@ -1,11 +1,10 @@
-"""What a request costs: many at once, and llama.cpp's server.
+"""What a request costs beside llama.cpp's server.
 
 usage: python benchmarks/serve.py BASE GGUF LLAMA_SERVER
 
-Asks by HTTP from this process, streaming, at temperature 0: 3,000 requests to `tongues serve
---example`, and how long its first token takes from the command on. Then BASE, a folder, by
-`tongues serve` in fp32, and the same as GGUF by llama.cpp's server, each with one thread and
-without kept prompts. Prints medians over rounds, and writes them to serve.txt beside this script.
+Asks by HTTP from this process, streaming, at temperature 0: BASE, a folder, by `tongues serve` in
+fp32, and the same as GGUF by llama.cpp's server, each with one thread and without kept prompts.
+Prints medians over rounds, and writes them to serve.txt beside this script.
 """
 
 import asyncio
@@ -26,23 +25,20 @@ from typing import Any
 import httpx
 
 STREAMS, MOST = 16, 96  # at once, and tokens of each
-REQUESTS, CLIENTS = 3000, 8  # to the example
 BASE_ROUNDS, BASE_ALONE = 1, 2  # rounds, and texts one after another, of the base
 
 
 @contextmanager
-def serving(workspace: Path, *models: str) -> Iterator[tuple[str, subprocess.Popen[str]]]:
-    """A server of these models: its address and its process."""
-    command = [sys.executable, "-m", "tongues", "serve", *models, "--port", "0"]
+def serving(base: str) -> Iterator[str]:
+    """A server of the base: its address."""
+    command = [sys.executable, "-m", "tongues", "serve", base, "--dtype", "fp32", "--port", "0"]
     environment = os.environ | {"PYTHONPATH": str(Path(__file__).resolve().parents[1])}
-    server = subprocess.Popen(
-        command, stdout=subprocess.PIPE, text=True, cwd=workspace, env=environment
-    )
+    server = subprocess.Popen(command, stdout=subprocess.PIPE, text=True, env=environment)
     try:
         assert server.stdout is not None
         url = re.search(r"http://\S+", server.stdout.readline())
         assert url is not None
-        yield url[0], server
+        yield url[0]
     finally:
         server.terminate()
         server.wait(30)
@@ -120,7 +116,7 @@ def compare_base(base: str, gguf: str, program: str) -> Iterator[str]:
     prompts = [" ".join(words[40 * n : 40 * (n + 1)]) for n in range(STREAMS)]
     sides: dict[str, list[tuple[float, float, list[str]]]] = {"tongues": [], "llama.cpp": []}
     for _ in range(BASE_ROUNDS):
-        with serving(Path(), base, "--dtype", "fp32") as (url, _):
+        with serving(base) as url:
             sides["tongues"].append(asyncio.run(measure_base(url, base, prompts)))
         with serving_gguf(program, gguf) as url:
             sides["llama.cpp"].append(asyncio.run(measure_base(url, base, prompts)))
@@ -132,48 +128,6 @@ def compare_base(base: str, gguf: str, program: str) -> Iterator[str]:
     yield f"{same} of {STREAMS} texts are the same"
 
 
-async def load(url: str) -> int:
-    """Ask the example for short texts; returns how many came."""
-    body = {"model": "example", "prompt": "esgondo sas", "max_tokens": 4}
-    async with httpx.AsyncClient(base_url=url, timeout=600) as client:
-
-        async def ask(count: int) -> int:
-            each = [await client.post("/v1/completions", json=body) for _ in range(count)]
-            return sum(answer.status_code == 200 for answer in each)
-
-        return sum(await asyncio.gather(*(ask(REQUESTS // CLIENTS) for _ in range(CLIENTS))))
-
-
-def resident(pid: int) -> float:
-    """Megabytes of a process and of those that it started."""
-    text = Path(f"/proc/{pid}/status").read_text()
-    own = int(text.split("VmRSS:")[1].split()[0]) / 1e3
-    children = Path(f"/proc/{pid}/task").glob("*/children")
-    return own + sum(resident(int(child)) for of in children for child in of.read_text().split())
-
-
-def example() -> Iterator[str]:
-    """Lines about the server of the example."""
-    began = time.perf_counter()
-    with serving(Path(), "--example") as (url, server):
-        with httpx.Client(base_url=url, timeout=60) as client:
-            body = {"prompt": "esgondo sas", "max_tokens": 4, "stream": True}
-            with client.stream("POST", "/v1/completions", json=body) as answer:
-                next(answer.iter_lines())
-                first = time.perf_counter() - began
-            for _ in range(100):
-                client.post("/v1/completions", json=body)
-        before = resident(server.pid)
-        began = time.perf_counter()
-        came = asyncio.run(load(url))
-        seconds, after = time.perf_counter() - began, resident(server.pid)
-    yield f"first token of the example {first:.1f} s after the command"
-    yield (
-        f"{came:,} of {REQUESTS:,} requests by {CLIENTS} clients answered in {seconds:.0f} s;"
-        f" memory {before:.0f} MB before, {after:.0f} MB after, {after / before - 1:+.1%}"
-    )
-
-
 def spread(values: list[float]) -> str:
     """The median, and the whole spread."""
     return f"{statistics.median(values):.2f} ({min(values):.2f} to {max(values):.2f})"
@@ -182,8 +136,8 @@ def spread(values: list[float]) -> str:
 def main(base: str, gguf: str, program: str) -> None:
     """Serve, ask, and print."""
     cores = f"{os.cpu_count()} cores, one of them a model's"
-    lines = [f"{date.today()}, {cores}; the example, and a base in fp32 by both servers"]
-    lines += [*example(), *compare_base(base, gguf, program)]
+    lines = [f"{date.today()}, {cores}; a base in fp32 by both servers"]
+    lines += compare_base(base, gguf, program)
     print("\n".join(lines))
     Path(__file__).with_suffix(".txt").write_text("\n".join(lines) + "\n")
 

@@ -4,15 +4,13 @@ Processes on the CPU (gloo), each on one thread, train the same model in float32
 micro-batches a step. A phase's peak is what the system counts as resident, above what Python,
 PyTorch and transformers take before there is a model. It should be the process's share of weights,
 gradients and moments, with the largest layer gathered (its weights, their gradient, and that in
-the order in which it is sent), and the activations by `tongues check`'s rule. The last part limits
-the memory of every process: the model cannot train in one of them, and does in four.
+the order in which it is sent), and the activations by `tongues check`'s rule.
 
 usage: python benchmarks/sharded_memory.py [PLACE] [SHAPE]
 """
 
 import json
 import os
-import resource
 import socket
 import subprocess
 import sys
@@ -33,7 +31,6 @@ train: {mixture: {qaa: 100%}, budget: 20k tokens, batch: 1024 tokens, context: 1
 STEPS = 2
 PHASES = ("start", "training", "checkpoint", "resume", "export")
 LAYOUTS: tuple[tuple[int, int | None], ...] = ((1, None), (2, None), (4, None), (4, 2))
-LIMIT = 0.7  # of the states that one process would need
 
 
 def status(field: str) -> int:
@@ -42,7 +39,7 @@ def status(field: str) -> int:
     return 1024 * int(next(line for line in lines if line.startswith(field)).split()[1])
 
 
-def child(recipe: Path, workspace: Path, shards: int | None, limit: int) -> None:
+def child(recipe: Path, workspace: Path, shards: int | None) -> None:
     """Go through all phases of a run as one of its processes; print the peak of each."""
     from tongues.models.huggingface import load_model
     from tongues.recipe import load_recipe
@@ -60,9 +57,6 @@ def child(recipe: Path, workspace: Path, shards: int | None, limit: int) -> None
     tokens = open_tokens(workspace / "tokens" / plan.tokens)
     derived = derive(plan, tokens.vocabulary_size)
     empty, peaks = status("VmRSS"), list[int]()
-    if limit:
-        own = status("VmData")
-        resource.setrlimit(resource.RLIMIT_DATA, (own + limit, own + limit))
 
     def mark() -> None:
         peaks.append(status("VmHWM") - empty)
@@ -100,7 +94,7 @@ def child(recipe: Path, workspace: Path, shards: int | None, limit: int) -> None
     one = {"total": anatomy.parameters["total"], "layer": layer, "activations": activations(setup)}
     print(json.dumps({"rank": processes.rank, "peaks": peaks, "losses": losses, **one}), flush=True)
     processes.sum([0.0])
-    if processes.first and not limit and is_sharded(setup.scorer):
+    if processes.first and is_sharded(setup.scorer):
         load_model(workspace / "model")
     os._exit(0)
 
@@ -114,16 +108,14 @@ def activations(setup: Any) -> int:
     return sizes[0] - sizes[1]
 
 
-def run(
-    recipe: Path, place: Path, processes: int, shards: int | None, limit: int
-) -> list[dict[str, Any]] | str:
-    """What each process printed, or the last line of the first error."""
+def run(recipe: Path, place: Path, processes: int, shards: int | None) -> list[dict[str, Any]]:
+    """What each process printed."""
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         port = str(free.getsockname()[1])
     everywhere = {"WORLD_SIZE": str(processes), "LOCAL_WORLD_SIZE": str(processes)}
     everywhere |= {"MASTER_ADDR": "127.0.0.1", "MASTER_PORT": port, "OMP_NUM_THREADS": "1"}
-    command = [sys.executable, __file__, "child", str(recipe), str(place), str(shards), str(limit)]
+    command = [sys.executable, __file__, "child", str(recipe), str(place), str(shards)]
     started = [
         subprocess.Popen(
             command,
@@ -134,12 +126,12 @@ def run(
         )
         for rank in range(processes)
     ]
-    rows, errors = [], []
+    rows = []
     for process in started:
         out, error = process.communicate()
+        assert process.returncode == 0, error
         rows += [json.loads(line) for line in out.splitlines() if line.startswith("{")]
-        errors += [error.strip().splitlines()[-1]] if process.returncode else []
-    return errors[0] if errors else sorted(rows, key=lambda row: row["rank"])
+    return sorted(rows, key=lambda row: row["rank"])
 
 
 def keep(line: str) -> None:
@@ -150,10 +142,10 @@ def keep(line: str) -> None:
 
 
 def main() -> None:
-    """Keep a table of peaks, then what the limit does."""
+    """Keep a table of peaks."""
     if sys.argv[1:2] == ["child"]:
-        recipe, place, shards, limit = sys.argv[2:]
-        child(Path(recipe), Path(place), None if shards == "None" else int(shards), int(limit))
+        recipe, place, shards = sys.argv[2:]
+        child(Path(recipe), Path(place), None if shards == "None" else int(shards))
     place = Path(sys.argv[1] if len(sys.argv) > 1 else tempfile.mkdtemp())
     place.mkdir(exist_ok=True)
     recipe = place / "shares.yaml"
@@ -167,25 +159,17 @@ def main() -> None:
         "should be\n"
     )
     keep(f"{'processes':12}{'should be':>10}" + "".join(f"{name:>16}" for name in PHASES))
-    by_one, states = list[float](), 0
+    by_one = list[float]()
     for processes, shards in LAYOUTS:
-        rows = run(recipe, place, processes, shards, 0)
-        assert not isinstance(rows, str), rows
+        rows = run(recipe, place, processes, shards)
         by_one = by_one or rows[0]["losses"]
         total, layer, kept = (rows[0][key] for key in ("total", "layer", "activations"))
-        states = 16 * total
-        should = states / (shards or processes) + (12 * layer if processes > 1 else 0) + kept
+        should = 16 * total / (shards or processes) + (12 * layer if processes > 1 else 0) + kept
         peaks = [max(row["peaks"][n] for row in rows) for n in range(len(PHASES))]
         cells = "".join(f"{peak / 1e6:9,.0f} ({peak / should:.2f})" for peak in peaks)
         off = max(abs(a - b) for a, b in zip(by_one, rows[0]["losses"], strict=True))
         name = f"{processes // shards} x {shards}" if shards else str(processes)
         keep(f"{name:12}{should / 1e6:10,.0f}{cells}   losses within {off:.0e}")
-    limit = int(LIMIT * states)
-    keep(f"\nAt most {limit / 1e6:,.0f} MB more a process, for states of {states / 1e6:,.0f}:")
-    for processes in (1, 4):
-        rows = run(recipe, place, processes, None, limit)
-        ending = rows if isinstance(rows, str) else "trains, checkpoints and exports"
-        keep(f"{processes} process{'es' * (processes > 1)}: {ending}")
 
 
 if __name__ == "__main__":

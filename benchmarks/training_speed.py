@@ -44,7 +44,6 @@ train: {{mixture: {{qaa: 50%, qab: 50%}}, budget: 1M tokens, batch: {BATCH} toke
         context: {CONTEXT} tokens, num_evals: 1, threads: {THREADS}}}
 """
 KINDS = {
-    "products": "products of the linear layers alone, bf16",
     "ours": "ours, bf16",
     "uncompiled": "ours, bf16, not compiled",
     "bare": "bare loop, bf16",
@@ -56,7 +55,6 @@ KINDS = {
     "bare fp32": "bare loop, fp32",
 }
 OURS = ("ours", "uncompiled", "ours fp32")
-FLOOR = 20  # rounds of products that are timed
 BESIDE = {kind: "ours fp32" if "fp32" in kind else "ours" for kind in KINDS if kind not in OURS}
 
 
@@ -136,34 +134,6 @@ def theirs(workspace: Path, shape: str, steps: int, kind: str) -> dict[str, floa
         ready = torch.compile(model) if kind == "compiled" else model
         bare_loop(ready, rows, steps, kind != "bare fp32", lambda: seen.append(now()))
     return steady(seen[WARM - 1], seen[-1], steps - WARM)
-
-
-def products(workspace: Path, shape: str) -> dict[str, float]:
-    """Speed of the products of all linear layers, forward and backward, and nothing else.
-
-    No loop that computes them in bfloat16 with the same kernels can be faster.
-    """
-    import torch
-
-    from tongues.models import find_shape
-    from tongues.models.huggingface import build_model
-    from tongues.text.tokens import open_tokens
-
-    torch.set_num_threads(THREADS)
-    vocabulary = open_tokens(workspace / "tokens" / "speed").vocabulary_size
-    model = build_model(find_shape(shape), vocabulary, CONTEXT, seed=1)
-    layers = [part for part in model.modules() if isinstance(part, torch.nn.Linear)]
-    weights = [part.weight.bfloat16() for part in layers]
-    inputs = {size: torch.randn(BATCH, size).bfloat16() for of in weights for size in of.shape}
-    start = now()
-    with torch.no_grad():
-        for turn in range(FLOOR + WARM):
-            start = now() if turn == WARM else start
-            for weight in weights:
-                x, gradient = inputs[weight.shape[1]], inputs[weight.shape[0]]
-                for left, right in ((x, weight.T), (gradient, weight), (gradient.T, x)):
-                    torch.matmul(left, right)
-    return steady(start, now(), FLOOR)
 
 
 def bare_loop(
@@ -340,8 +310,6 @@ def one(workspace: Path, what: str, *arguments: str) -> dict[str, float]:
     if what == "quality":
         return quality(workspace, int(arguments[0]), arguments[1])
     shape, kind = arguments
-    if kind == "products":
-        return products(workspace, shape)
     way = ours if kind in OURS else theirs
     return way(workspace, shape, STEPS[shape], kind)
 

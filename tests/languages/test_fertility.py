@@ -37,11 +37,6 @@ def test_scripts_that_a_tokenizer_spells_in_bytes_are_measured(tag: str) -> None
     assert token.low < NTREX[tag] < token.high
 
 
-def test_three_gigabytes_of_georgian_are_two_billion_tokens_of_llama() -> None:
-    tokens = 3e9 / bytes_per_token(find_language("ka"), "llama3").value
-    assert tokens == pytest.approx(2.0e9, rel=0.15)
-
-
 def test_a_vocabulary_of_its_own_is_exact_and_any_other_tokenizer_as_wide_as_they_differ() -> None:
     swahili = find_language("sw")
     own, other = bytes_per_token(swahili), bytes_per_token(swahili, "folder/x")

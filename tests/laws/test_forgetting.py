@@ -19,53 +19,19 @@ def study(params, shares=SHARES, starts=(3.13, 2.9), tokens=8e5, evaluations=14)
     return {"D": D, "r": r, "S": S, "loss": Law("forgetting", params).loss(D=D, r=r, S=S)}
 
 
-def test_before_the_first_step_the_source_stands_where_it_stood():
-    for share in (0.0, 0.1, 1.0):
-        assert Law("forgetting", FAR).loss(D=1e-9, r=share, S=2.4) == pytest.approx(2.4, rel=1e-9)
-
-
-def test_the_law_is_its_formula():
-    D, r, S, p = 4e5, 0.05, 3.0, FAR
+@pytest.mark.parametrize("r", [0.0, 0.05, 1.0])
+def test_the_law_is_its_formula(r):
+    D, S, p = np.geomspace(1e-9, 1e9, 20), 3.0, FAR
     left = (p["F"] + r * D) / (p["F"] + D)
     source = (S + p["W"] * D / (p["F"] + D)) * (1 + D / p["B"]) ** -p["beta"]
     expected = source + p["A"] * (left ** -p["kappa"] - 1) / p["kappa"]
-    assert Law("forgetting", p).loss(D=D, r=r, S=S) == pytest.approx(expected, rel=1e-14)
-
-
-def test_nothing_but_source_text_is_a_power_law_of_the_tokens_of_seed_and_run_together():
-    law = Law("forgetting", {**FAR, "W": 1e-12})
-    D = np.geomspace(1e3, 1e9, 20)
-    expected = 2.4 * (FAR["B"] / (FAR["B"] + D)) ** FAR["beta"]
-    np.testing.assert_allclose(law.loss(D=D, r=1.0, S=2.4), expected, rtol=1e-10)
-
-
-def test_without_replay_the_source_is_forgotten_as_a_power_of_tokens():
-    law = Law("forgetting", {**FAR, "W": 1e-12, "B": 1e30})
-    D = np.geomspace(1e2, 1e9, 40)
-    rise = law.loss(D=D, r=0.0, S=2.4) - 2.4
-    power = FAR["A"] / FAR["kappa"] * ((1 + D / FAR["F"]) ** FAR["kappa"] - 1)
-    np.testing.assert_allclose(rise, power, rtol=1e-9)
+    np.testing.assert_allclose(Law("forgetting", p).loss(D=D, r=r, S=S), expected, rtol=1e-13)
 
 
 def test_a_small_kappa_charges_for_each_factor_of_the_share_alike():
     law = Law("forgetting", {**FAR, "kappa": 1e-9, "W": 1e-12, "B": 1e30})
     cost = law.loss(D=1e9, r=np.array([0.01, 0.1]), S=2.4)
     assert cost[0] - cost[1] == pytest.approx(FAR["A"] * np.log(10), rel=1e-3)
-
-
-def test_with_replay_the_source_is_forgotten_and_learned_again():
-    D = np.geomspace(1, 1e9, 400)
-    peaks, last = [], []
-    for share in (0.01, 0.05, 0.2, 0.5):
-        losses = Law("forgetting", FAR).loss(D=D, r=share, S=3.0)
-        turn = int(losses.argmax())
-        assert (np.diff(losses[: turn + 1]) > 0).all()
-        assert (np.diff(losses[turn:]) < 0).all()
-        assert losses[-1] < losses[turn] - 0.5
-        peaks.append(losses[turn])
-        last.append(losses[-1])
-    assert (np.diff(peaks) < 0).all()
-    assert (np.diff(last) < 0).all()
 
 
 @settings(max_examples=8, deadline=None)

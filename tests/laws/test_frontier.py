@@ -27,11 +27,6 @@ def envelope(C, loss):
     return order[records(loss[order])]
 
 
-def test_the_envelope_is_what_no_cheaper_point_beats():
-    C, loss = np.array([3, 1, 2, 5, 4, 5]), np.array([2.0, 4.0, 4.5, 1.8, 2.0, 1.7])
-    assert envelope(C, loss).tolist() == [1, 0, 5]
-
-
 @given(
     st.lists(
         st.tuples(st.integers(1, 20), st.integers(1, 20)).map(lambda pair: (*pair,)), min_size=1

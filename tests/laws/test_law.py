@@ -47,6 +47,7 @@ def test_every_form_goes_through_json():
         laws.fit("power", loss, C=C, draws=5),
     ]
     found += [Law(form.name, dict.fromkeys(form.names, 0.5)) for form in laws.FORMS]
+    found += map(laws.preset, laws.PRESETS)
     for law in found:
         data = law.to_json()
         assert Law.from_json(json.loads(json.dumps(data, allow_nan=False))).to_json() == data

@@ -53,22 +53,6 @@ def test_clusters_are_those_of_all_pairs_however_few_are_compared_at_a_time(
     assert found(near, 0.8)[0].tolist() == brute_force(near, 0.8)
 
 
-def test_the_order_of_documents_changes_nothing(near: Near) -> None:
-    label = found(near, 0.75)[0]
-    order = np.random.default_rng(1).permutation(len(label))
-    moved = found(Near(near.signature[order], near.bands[order], near.repetition[order]), 0.75)[0]
-    together = label[order][:, None] == label[order]
-    assert ((moved[:, None] == moved) == together).all()
-
-
-def test_98_percent_of_planted_duplicates_are_found_and_nothing_else() -> None:
-    draw = np.random.default_rng(5)
-    texts = [text for _ in range(300) for text in family(270, 2, 10, draw)]
-    label = found(near_signals(units(texts)), 0.7)[0]
-    assert (label[::2] == label[1::2]).mean() >= 0.98
-    assert len(np.unique(label)) >= 300
-
-
 def test_boilerplate_stays_cheap_and_whole() -> None:
     count, asked = 3000, 0
     rows = np.random.default_rng(7).integers(0, 2**16, (count, 120)).astype(np.uint16)

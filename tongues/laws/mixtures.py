@@ -40,14 +40,14 @@ def fit_mixtures(shares: np.ndarray, losses: np.ndarray) -> Predict:
 
 
 def best_mixture(
-    predict: Predict, prior: np.ndarray, caps: np.ndarray, weights: np.ndarray, *, seed: int = 1
+    predict: Predict, prior: np.ndarray, caps: np.ndarray, weights: np.ndarray
 ) -> np.ndarray:
     """The shares with the least weighted mean loss, none above its cap.
 
     prior: shares that mixtures are tried around. The mean of the best ones tried is taken, since
     the very best owes most to the errors of the prediction.
     """
-    random, centre = np.random.default_rng(seed), np.maximum(prior, 1e-4)
+    random, centre = np.random.default_rng(1), np.maximum(prior, 1e-4)
     for round_ in range(_ROUNDS):
         strengths = np.exp(random.uniform(np.log(0.5), np.log(20.0), _CANDIDATES)) * 4.0**round_
         alpha = np.maximum(strengths[:, None] * centre * len(centre), 1e-3)
@@ -65,15 +65,13 @@ def expected_gain(
     chosen: np.ndarray,
     other: np.ndarray,
     weights: np.ndarray,
-    *,
-    seed: int = 1,
 ) -> Estimate:
     """By how much the weighted mean loss of `chosen` is below that of `other`, by the runs.
 
     The interval is a jackknife's: a tenth of the runs is left out in turn, and the rest fitted.
     """
     count, both = len(shares), np.stack([chosen, other])
-    group = np.random.default_rng(seed).permutation(count) % _GROUPS
+    group = np.random.default_rng(1).permutation(count) % _GROUPS
 
     def gain(rows: np.ndarray) -> float:
         better, worse = fit_mixtures(shares[rows], losses[rows])(both) @ weights

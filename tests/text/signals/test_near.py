@@ -21,9 +21,7 @@ UNSPACED = ("Han", "Thai")
 def written(words: np.ndarray, script: str) -> str:
     """Text of a word for each number."""
     letters = ALPHABETS[script]
-    if script == "Han":
-        return "".join(letters[word % len(letters)] for word in words)
-    if script == "Thai":
+    if script in UNSPACED:
         return "".join(letters[word % len(letters)] for word in words)
     spelt = ("".join(letters[word // 26**k % 26] for k in range(4)) for word in words)
     return " ".join(spelt)

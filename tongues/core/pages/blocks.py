@@ -21,7 +21,6 @@ class Heading:
     """A title within a section."""
 
     text: str
-    level: int = 3
 
 
 @dataclass(frozen=True, slots=True)

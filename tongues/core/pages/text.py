@@ -34,7 +34,7 @@ def _markdown(block: b.Shown, level: int) -> str:
         case str():
             return _marked(block)
         case b.Heading():
-            return f"{'#' * (level + block.level - 2)} {_marked(block.text)}"
+            return f"{title}# {_marked(block.text)}"
         case b.Paragraph():
             return _marked(block.text)
         case b.Items():

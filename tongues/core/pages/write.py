@@ -87,7 +87,7 @@ def _block(block: b.Shown) -> str:
         case str():
             return f'<p class="quiet">{prose(block)}</p>'
         case b.Heading():
-            return f"<h{block.level}>{prose(block.text)}</h{block.level}>"
+            return f"<h3>{prose(block.text)}</h3>"
         case b.Paragraph():
             return f"<p{_kind(block.kind)}>{prose(block.text)}</p>"
         case b.Items():

@@ -156,14 +156,12 @@ def relative_score(
     baseline: Correct,
     chance: float = 0.0,
     groups: Groups | None = None,
-    *,
-    items: str = "items",
 ) -> Estimate:
     """(accuracy - chance) / (the baseline's - chance), with its 95 % interval.
 
     The interval contains the ratios r for which the score is not significantly different from
     r × the baseline's. There is none where the baseline is not significantly above chance, and the
-    ratio is NaN where it is at chance exactly. groups, items: as of `paired_accuracy`.
+    ratio is NaN where it is at chance exactly. groups: as of `paired_accuracy`.
     """
     upper, lower = ([part - chance for part in _languages(of)] for of in (own, baseline))
     above, below = _mean(upper), _mean(lower)
@@ -174,7 +172,7 @@ def relative_score(
         mean, error, freedom = (float(of) for of in spread(gaps, places))
         return two_sided(mean / error, freedom)
 
-    too_few = _too_few(upper, places, items)
+    too_few = _too_few(upper, places, "items")
     if not too_few and (below <= _ROUNDING or chance_of(lower) > LEVEL):
         too_few = "the baseline is not significantly above chance"
     if too_few:

@@ -37,6 +37,7 @@ _BALANCE = 0.01  # weight of the load-balancing loss where it is trained (2403.0
 _SHRUNK = 0.05  # of the mean variance, added to each: few tokens for many dimensions
 _SURE = 0.9  # median weight of the first of two experts; one text then changes experts smoothly
 _KEPT = 8  # of this many states one is kept, by which that is scaled
+_TOKENS = 4096  # of each expert that routers are set by
 
 
 def moe_config(config: PreTrainedConfig, experts: int, per_token: int) -> PreTrainedConfig:
@@ -133,12 +134,10 @@ def fit_gates(
     model: PreTrainedModel,
     texts: Sequence[Sequence[np.ndarray]],
     frame: TextFrame,
-    *,
-    tokens: int = 4096,
 ) -> None:
     """Set every router of a model by some text of each expert, read through that expert alone.
 
-    texts: documents of token ids of each expert. tokens: that are read of each.
+    texts: documents of token ids of each expert.
     """
     gates: list[Any] = [module.gate for module in model.modules() if hasattr(module, "experts")]
     counts = np.zeros(len(texts))
@@ -148,7 +147,7 @@ def fit_gates(
     for expert, documents in enumerate(texts):
         chosen = torch.zeros(len(texts), 1, dtype=torch.float64)
         chosen[expert] = 1.0
-        for row in _rows(documents, frame, model.config.max_position_embeddings, tokens):
+        for row in _rows(documents, frame, model.config.max_position_embeddings, _TOKENS):
             with _forced(gates, expert) as states:
                 model(input_ids=torch.from_numpy(row))
             counts[expert] += row.size
