@@ -85,7 +85,8 @@ def stop(progress):
     if progress.step >= 4:
         os.kill(os.getpid(), signal.SIGTERM)
 with suppress(Stopped):
-    train(run_of_recipe(load_recipe(recipe, settings)), Path(workspace), threads=1, watch=stop)
+    work = open_work(load_recipe(recipe, settings))
+    train(run_of_recipe(work), Path(workspace), threads=1, watch=stop)
 print(peak_memory("cpu"))
 """
 

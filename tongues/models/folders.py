@@ -13,7 +13,7 @@ from tongues.recipe import in_workspace
 from tongues.runs.record import RECIPE
 
 INDEX = "model.safetensors.index.json"  # which file has which weight, where there are several
-# Ends of keys that say how many of something are built, and more than any model known has.
+# More than any model has of what is built one by one, which takes hours; by a key's last word.
 _COUNTS = {"layer": 512, "layers": 512, "depth": 512, "experts": 4096}
 _PICKLED = ("*.bin", "*.pt", "*.pth", "*.ckpt", "*.pkl")
 # What comes with a model's configuration, weights, tokenizer and card: how to generate, how images
@@ -49,12 +49,14 @@ def read_config(folder: Path) -> dict[str, Any]:
         )
         what = "wants its own code run (`auto_map`), which is never done"
         raise UserError(what, where=where, hint=hint)
-    if code := next(_code_of_the_hub(config), None):
-        what = f"wants code of the hub run (`{code}`), which is never done"
-        raise UserError(what, where=where, hint="delete that key from its config.json")
-    if count := next(_too_many(config), None):
-        what = f"cannot be loaded: its config.json says `{count}`, more than any model has"
-        raise UserError(what, where=where, hint="take the model from another place")
+    for key, value in _entries(config):
+        if key.endswith("_implementation") and "/" in str(value):
+            what = f"wants code of the hub run (`{key}: {value}`), which is never done"
+            raise UserError(what, where=where, hint="delete that key from its config.json")
+        most = _COUNTS.get(key.rpartition("_")[2])
+        if most and isinstance(value, int) and value > most:
+            what = f"cannot be loaded: `{key}: {value:,}` is more than any model has"
+            raise UserError(what, where=where, hint="take the model from another place")
     if config.get("is_encoder_decoder"):
         raise UserError("is an encoder with a decoder; only decoders are trained", where=where)
     if quantized := config.get("quantization_config"):
@@ -65,23 +67,13 @@ def read_config(folder: Path) -> dict[str, Any]:
     return config
 
 
-def _code_of_the_hub(settings: dict[str, Any]) -> Iterator[str]:
-    """Implementations, of attention or experts, that transformers would fetch and run."""
+def _entries(settings: dict[str, Any]) -> Iterator[tuple[str, Any]]:
+    """Keys and values of settings and of what is in them."""
     for key, value in settings.items():
         if isinstance(value, dict):
-            yield from _code_of_the_hub(value)
-        elif key.endswith("_implementation") and "/" in str(value):
-            yield f"{key}: {value}"
-
-
-def _too_many(settings: dict[str, Any]) -> Iterator[str]:
-    """Layers and experts that would take hours to build, though there are no weights of them."""
-    for key, value in settings.items():
-        if isinstance(value, dict):
-            yield from _too_many(value)
-        for word, most in _COUNTS.items():
-            if key.endswith(word) and isinstance(value, int) and value > most:
-                yield f"{key}: {value:,}"
+            yield from _entries(value)
+        else:
+            yield key, value
 
 
 def stored_shapes(folder: Path) -> dict[str, tuple[int, ...]]:

@@ -14,7 +14,7 @@ from tongues.plan.bases import BaseCheckpoint
 from tongues.plan.budget import FORWARD_AND_BACKWARD
 from tongues.recipe import Train
 from tongues.runs.record import Parameters
-from tongues.train.rules import VOCABULARY, nearest_shape, run_bytes, usable_memory
+from tongues.train.rules import USABLE, VOCABULARY, nearest_shape, run_bytes
 
 _AMOUNTS = ("context", "batch", "micro_batch", "budget")
 _CONTEXT = 2048  # tokens of a sample, of runs below a billion tokens
@@ -84,7 +84,7 @@ def method_for(
         for again in ({}, {"recompute": True}):
             tried = replace(method, settings=method.settings | again)
             needed = method_bytes(anatomy, tried, cluster, context)
-            if needed <= usable_memory(cluster.gpu.memory):
+            if needed <= USABLE * cluster.gpu.memory:
                 return replace(tried, memory=needed)
     return None
 
@@ -95,7 +95,7 @@ def largest_from_scratch(cluster: Cluster) -> float:
     while high - low > 0.01:
         middle = (low + high) / 2.0
         shaped = anatomy_of(BaseCheckpoint("", math.exp(middle)))
-        fits = method_bytes(shaped, LEAST_MEMORY, cluster) <= usable_memory(cluster.gpu.memory)
+        fits = method_bytes(shaped, LEAST_MEMORY, cluster) <= USABLE * cluster.gpu.memory
         low, high = (middle, high) if fits else (low, middle)
     return float(f"{math.exp(low):.2g}")
 

@@ -19,7 +19,6 @@ from tongues.core.hub import is_hub_id, local
 from tongues.runs.record import read_run
 
 UNKNOWN = "unknown"  # the hub's own word for a licence
-_DEPTH = 20  # of the head of a card; chosen
 
 
 @dataclass(frozen=True, slots=True)
@@ -125,7 +124,7 @@ def languages_of(folder: Path) -> tuple[str, ...]:
 
 def _head(folder: Path) -> dict[str, Any]:
     card, yaml = folder / "README.md", YAML(typ="safe")
-    yaml.max_depth = _DEPTH
+    yaml.max_depth = 20  # chosen: no card comes near it
     with suppress(YAMLError, OSError, RecursionError, TypeError, ValueError):  # a head that is none
         _, _, rest = card.read_text(encoding="utf-8").partition("---\n")
         return dict(yaml.load(rest.partition("\n---")[0]))

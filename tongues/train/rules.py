@@ -72,7 +72,7 @@ _MASK = {True: 2.6, False: 5.2}
 _ROWS = 128  # queries whose scores are computed, and kept, together (engine/attention.py)
 _AGAIN = 2  # layers' worth that computing one anew takes: what it keeps, and its backward pass
 _FILLED = 2  # tokens for each one of documents in rows, at most (engine/rows.py)
-_SPARE = 0.9  # of a machine's memory that a run may fill: allocators leave gaps
+USABLE = 0.9  # of a machine's memory that a run may fill: allocators leave gaps
 # The words of PyTorch; the last are oneDNN's, which names no reason when an allocation fails.
 _EXHAUSTED = (
     "can't allocate memory",
@@ -293,11 +293,6 @@ def run_bytes(
     return round(_VARIES * (_EMPTY["cpu"] + besides + weights + max(training, trial)))
 
 
-def usable_memory(memory: float) -> float:
-    """The bytes of a machine's memory that a run may be planned to fill."""
-    return _SPARE * memory
-
-
 def micro_batch_that_fits(
     anatomy: Anatomy, settings: Train, batch: int, flops: float, machine: Machine
 ) -> tuple[int | None, bool] | None:
@@ -312,7 +307,7 @@ def micro_batch_that_fits(
         while tokens >= settings.context:
             smaller = settings.model_copy(update={"micro_batch": tokens, "recompute": recompute})
             needed = run_bytes(anatomy, smaller, batch, flops, machine)
-            if needed <= usable_memory(machine.memory):
+            if needed <= USABLE * machine.memory:
                 return None if tokens == share else tokens, recompute
             tokens = tokens // settings.context // 2 * settings.context
     return None
