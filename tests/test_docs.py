@@ -173,6 +173,7 @@ def test_the_picture_of_the_case_has_the_numbers_of_its_results() -> None:
     expected = {
         (row["bits_per_byte"].rstrip("0"), names[row["run"].rsplit("-", 1)[1]])
         for row in rows
+        if row["run"] != "large-own-10"  # its tokens are others
         if row["step"] != "0" and row["language"] in ("ar", "en-US")
     }
     lost = {pair for pair in expected if pair[1] == "scratch"}  # its English is not drawn

@@ -130,9 +130,10 @@ def test_what_fails_is_told_to_its_own_asker_alone(
 
 
 def test_without_memory_to_drop_a_text_its_model_begins_anew(
-    engine: Engine, served: Mapping[str, Model], monkeypatch: pytest.MonkeyPatch
+    served: Mapping[str, Model], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    begun = threading.Event()
+    engine = Engine(served)
+    begun, cancelled = threading.Event(), threading.Event()
     forget, model = Caches.forget, served[MODEL]
 
     def without_memory(self: Caches, text: TokenSequence) -> None:
@@ -141,16 +142,20 @@ def test_without_memory_to_drop_a_text_its_model_begins_anew(
 
     def hear(news: Sequence[Token | End]) -> None:
         begun.set()
+        cancelled.wait(10)  # neither text ends before
 
     monkeypatch.setattr(Caches, "forget", without_memory)
     long = {"max_tokens": 85, "sampling": UNENDING}
     job = engine.submit(MODEL, request(model, "the ban", **long), hear)
     other = Asked(engine, model, "the ban", **long)
+    engine.start()
     assert begun.wait(10)
     engine.cancel(job)
+    cancelled.set()
     assert other.end.reason == "failed"
     assert Asked(engine, model, "the ban").end.reason in ("length", "stop")
     assert engine.alive
+    engine.close()
 
 
 def test_what_cannot_be_written_is_refused_before_it_waits(

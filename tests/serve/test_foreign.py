@@ -77,6 +77,7 @@ def pickled(folder: Path) -> None:
 
 
 KINDS: dict[str, Callable[[Path], object]] = {
+    "nothing": lambda folder: None,  # or the test would find every folder refused
     **{f"weights {name}": harm for name, (harm, _) in FAULTY.items()},
     **{f"text {name}": harm for name, (harm, _) in HOSTILE.items()},
     "expression": lambda folder: tokenizer_of(folder, "(?:(?:a+)+)+$|(?:(?:a|aa)+)+b"),
@@ -154,17 +155,7 @@ def handed(folder: Path) -> None:
     tongues.export(str(recipe), engine="trainer", out=place / "out", workspace=place, quiet=True)
 
 
-VERBS = (generate, evaluate, serve, chat, handed)
-
-
-@pytest.mark.parametrize("verb", VERBS)
-def test_a_good_folder_gets_through(copied: Path, hub: str, verb: Callable[[Path], None]) -> None:
-    """Or the test below would find every folder refused."""
-    (copied.parent / "hub").symlink_to(hub)
-    verb(copied)
-
-
-@pytest.mark.parametrize("verb", VERBS)
+@pytest.mark.parametrize("verb", [generate, evaluate, serve, chat, handed])
 @pytest.mark.parametrize("kind", KINDS)
 def test_a_harmful_folder_is_refused_in_time(
     copied: Path, hub: str, kind: str, verb: Callable[[Path], None]
@@ -176,5 +167,5 @@ def test_a_harmful_folder_is_refused_in_time(
     try:
         verb(copied)
     except UserError as error:
-        assert error.where or error.hint
+        assert kind != "nothing" and (error.where or error.hint)
     assert time.monotonic() - begun < SECONDS
