@@ -186,8 +186,8 @@ def test_a_budget_too_short_for_the_new_tokens_is_questioned(base: Path, tmp_pat
         recipe = recipe_of(base, budget=f"{tokens} tokens").model_copy(update={"tokens": extended})
         return {one.code for one in open_work(recipe, tmp_path).cautions}
 
-    assert "few_for_new_tokens" not in codes(500_000)
-    assert "few_for_new_tokens" in codes(499_999)
+    assert "few_for_new_tokens" not in codes(1_000_000)
+    assert "few_for_new_tokens" in codes(999_999)
 
 
 def test_a_rate_far_from_the_rule_is_questioned_with_the_published_range(
