@@ -53,7 +53,7 @@ def read_config(folder: Path) -> dict[str, Any]:
         if key.endswith("_implementation") and "/" in str(value):
             what = f"wants code of the hub run (`{key}: {value}`), which is never done"
             raise UserError(what, where=where, hint="delete that key from its config.json")
-        most = _COUNTS.get(key.rpartition("_")[2])
+        most = None if "_per_" in key else _COUNTS.get(key.rpartition("_")[2])
         if most and isinstance(value, int) and value > most:
             what = f"cannot be loaded: `{key}: {value:,}` is more than any model has"
             raise UserError(what, where=where, hint="take the model from another place")
