@@ -40,7 +40,7 @@ def test_stages_are_rehearsed_on_a_processor(tmp_path: Path) -> None:
     assert (tmp_path / "out/results.txt").read_text() == done.stdout
     assert "tf32         float32: attention blocked, loss chunked" in done.stdout
     assert "x _grouped_mm in " in done.stdout
-    assert done.stdout.count("tokens/s, MFU") == 2
+    assert "tokens/s, MFU" in done.stdout
     assert "2 of 2 stages done" in done.stdout
 
 
