@@ -60,8 +60,8 @@ def test_the_demo_on_a_base_ends_with_gain_forgetting_and_forecast(
     base = save_base(gpt([WORDS["en"]] * 9, 330), tmp_path / "base")
     monkeypatch.setattr("tongues.verbs.actions.demo._base", lambda _folder: str(base))
     write_texts(texts / "unread", "en", rows=20)
-    (texts / "bible").mkdir()
-    (texts / "en.jsonl").rename(texts / "bible/en.jsonl")
+    (texts / "en").mkdir()
+    (texts / "en.jsonl").rename(texts / "en/bible.jsonl")
     changes = (
         *("tokens.held_out=3k tokens", "train.budget=8k tokens"),
         *("train.batch=128 tokens", "train.context=64 tokens", "train.eval_tokens=512 tokens"),

@@ -30,7 +30,7 @@ class LanguageText:
 
 
 def find_texts(folder: Path, languages: Sequence[str]) -> dict[str, list[str]]:
-    """Paths by language: a folder or file named by its tag, or such files in folders of sources.
+    """Paths by language: a folder or file named by its tag, and such files in folders of sources.
 
     A folder in which nothing is named by a tag is text of the first language.
     """
@@ -40,8 +40,9 @@ def find_texts(folder: Path, languages: Sequence[str]) -> dict[str, list[str]]:
     found = dict[str, list[str]]()
     for lang in languages:
         named = sorted(x for x in folder.glob(f"{lang}*") if x.name.split(".")[0] == lang)
-        if paths := named or sorted(folder.glob(f"*/{lang}.*")):
-            found[lang] = [str(path) for path in paths]
+        more = sorted(x for x in folder.glob(f"*/{lang}.*") if x.parent not in named)
+        if paths := [str(path) for path in (*named, *more)]:
+            found[lang] = paths
     return found or {languages[0]: [str(folder)]}
 
 

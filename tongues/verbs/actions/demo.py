@@ -97,8 +97,8 @@ def _text(folder: Path, target: str) -> tuple[dict[str, Any], list[str]]:
             hint = f"name a folder with `{lang}/` or `{lang}.jsonl` in it"
             raise UserError(f"there is no text of `{lang}`", where=f"--text {folder}", hint=hint)
     replayed = [str(path) for path in find_files(found[_BASE_LANGUAGE], where="--text")]
-    named = (path for path in replayed[1:] if Path(path).name.startswith(f"{_BASE_LANGUAGE}."))
-    other = [*named][-1:]
+    named = [path for path in replayed if Path(path).name.startswith(f"{_BASE_LANGUAGE}.")]
+    other = named[-1:] if len(replayed) > 1 else []
     found[_BASE_LANGUAGE] = [path for path in replayed if path not in other]
     return {"files": found}, other
 
@@ -115,11 +115,10 @@ def _topics(run: Path, made: "Evaluation", seconds: float) -> dict[str, str]:
     gained, forgotten = (tile.line for tile in opening_tiles(made)[:2])
     cost = f"{record.tokens:,} tokens in {record.steps} steps, {seconds / 60:.1f} minutes now; "
     topics = {"Gained": gained, "Forgotten": forgotten}
+    topics["Not replayed"] = "No English. A second file, such as `bible/en.jsonl`, is scored."
     for source, text in list(made.texts.items())[1:]:
         change = number(text.forgotten[0].languages[_BASE_LANGUAGE], fixed(3))
         topics["Not replayed"] = f"English of {source}, bits per byte: changed by {change}."
-    if len(made.texts) == 1:
-        topics["Not replayed"] = "No English. A second file, such as `bible/en.jsonl`, is scored."
     forecast = forecast_loss(curve.until(_PART))
     topics["Forecast"] = _forecast(forecast, float(curve.heldout[-1]))
     topics["Cost"] = f"{cost}a real run has a thousand times as many tokens."
