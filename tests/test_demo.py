@@ -77,7 +77,7 @@ def test_the_demo_on_a_base_ends_with_gain_forgetting_and_forecast(
     topics = dict(line.split(": ", 1) for line in lines[-5:])
     assert list(topics) == ["Gained", "Forgotten", "Not replayed", "Forecast", "Cost"]
     assert topics["Gained"].startswith("Swahili, bits per byte: ")
-    assert topics["Forgotten"].startswith("English, bits per byte: ")
+    assert topics["Forgotten"].startswith("English as replayed, bits per byte: ")
     assert topics["Forecast"].startswith("After 30% of the steps the final loss was forecast as")
     scores = json.loads((tmp_path / "evaluations/smollm2-sw/scores.json").read_text())
     (changed,) = scores["texts"]["smollm2-sw"]["forgotten"]

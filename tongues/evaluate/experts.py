@@ -146,8 +146,7 @@ def _other_text(
     source: str, lineages: Sequence[Lineage], workspace: Path, say: Callable[[str], None]
 ) -> dict[str, list[Document]]:
     """Documents of each language that a user names; doubts and what is left out are told."""
-    unread: list[ItemFault] = []
-    doubts: list[Caution] = []
+    unread, doubts = list[ItemFault](), list[Caution]()
     about = {"fault": unread.append, "caution": doubts.append, "say": say}
     found = read_texts(source, workspace, limit=_MOST, lineages=lineages, **about)
     for line in (*(f"caution: {doubt}" for doubt in doubts), *count_faults(unread)):

@@ -66,9 +66,8 @@ _OUTPUT = 12  # of the output matrix, in its loss: its gradient, a part of it, i
 _LOGITS = 16  # of each logit in the trial of the fastest ways, whose logits are whole
 _WHOLE = {True: 16, False: 24}  # of each where they stay whole; by bfloat16, measured
 _TRIED = 257  # tokens of the trial's two samples (engine/fitting.py)
-# Bytes of each pair of tokens of a context in each layer, where a mask keeps documents apart on a
-# GPU; by bfloat16. The first was measured (SmolLM2 on an H200), the second is twice that.
-_MASK = {True: 2.6, False: 5.2}
+# Bytes of a pair of tokens in a layer, where a mask keeps documents apart on a GPU; by bfloat16.
+_MASK = {True: 2.6, False: 5.2}  # measured (SmolLM2 on an H200), and twice that
 _ROWS = 128  # queries whose scores are computed, and kept, together (engine/attention.py)
 _AGAIN = 2  # layers' worth that computing one anew takes: what it keeps, and its backward pass
 _FILLED = 2  # tokens for each one of documents in rows, at most (engine/rows.py)

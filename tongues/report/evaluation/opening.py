@@ -83,7 +83,9 @@ class Verdict:
         size = f"{signed(change.value, measure.show)} {interval(change, measure.show)}".rstrip()
         said = WORDS["changed" if measure.unit == measure.quantity else "changed_in"]
         below = said.format(verdict=verdict, size=size, unit=measure.unit)
-        label = WORDS["language"].format(name=language_name(lang))
+        run = self.model.trained  # whose own text has the run's name, as `new` and `demo` write it
+        replayed = run is not None and measure.name == run.run and lang in run.roles.replay
+        label = WORDS["replayed" if replayed else "language"].format(name=language_name(lang))
         return Tile(label, self._way([lang]), below, role)
 
     def _mean(self, role: Role, langs: list[str]) -> Tile:
