@@ -100,3 +100,4 @@ def test_an_interruption_leaves_the_first_estimate(
         kept["limit"]
         and kept["texts"]["texts"]["losses"]["models/e0"]["qaa"]["documents"] == kept["limit"]
     )
+    assert kept["left_out"][-1].startswith("all but about ")

@@ -63,7 +63,7 @@ def test_tokens_of_runs_are_kept(workspace: Path) -> None:
     assert steps()["grid.yaml"] == "tongues prepare grid.yaml name=grid-2"
     with pytest.raises(UserError) as caught:
         tongues.prepare("grid.yaml")
-    assert caught.value.hint.startswith("give the recipe another `name`: `")
+    assert caught.value.hint.startswith("keep both with `name=")
     assert len(runs_trained_on(Path("tokens/grid"))) == 4
     assert "and 3 more runs were trained on these tokens" in caught.value.hint
     done = CliRunner().invoke(command, ["prepare", "grid.yaml", "--overwrite"])

@@ -145,7 +145,7 @@ def evaluate_experts(
 def _other_text(
     source: str, lineages: Sequence[Lineage], workspace: Path, say: Callable[[str], None]
 ) -> dict[str, list[Document]]:
-    """Documents of each language that a user names; doubts and what is left out are told."""
+    """Documents of each language that a user names; doubts and what is left out are said."""
     unread, doubts = list[ItemFault](), list[Caution]()
     about = {"fault": unread.append, "caution": doubts.append, "say": say}
     found = read_texts(source, workspace, limit=_MOST, lineages=lineages, **about)

@@ -1,4 +1,4 @@
-"""What is said of experts, by name."""
+"""The words about experts, by name."""
 
 from tongues.core.beside import read_beside
 

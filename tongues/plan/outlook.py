@@ -80,7 +80,7 @@ class Outlook:
         return low <= params <= high
 
     def start(self, base: BaseCheckpoint | None, loss: float | None = None) -> Start:
-        """Where a base stands, or a model from scratch; loss: measured, in bits per byte."""
+        """Where a base is, or a model from scratch; loss: measured, in bits per byte."""
         count = _DRAWS if base is None or loss is None else _TRIED * _DRAWS
         spread = self.forecast.deviation
         level = self.level * np.exp(spread * _noise("level", self.language, count))

@@ -38,7 +38,7 @@ def probability_within(limit: float, share: float) -> float:
 
 
 def share_within(limit: float, likely: float) -> float:
-    """The least share that keeps the rise within limit so probably; else the likeliest one."""
+    """The least share that keeps the rise within limit so probably; else the most likely one."""
     enough = (share for share in _SHARES if probability_within(limit, share) >= likely)
     return next(enough, _SHARES[-1])
 

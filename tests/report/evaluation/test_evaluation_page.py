@@ -186,6 +186,8 @@ def test_a_page_of_one_change_opens_with_it(evaluation: Evaluation) -> None:
     before, after = (losses[model]["qab"].bits_per_byte.value for model in (SOURCE, PLAIN))
     target, base, trained = opened.tiles()
     assert target.value == f"{before:.3f} → {after:.3f}" and target.below.startswith("learned, −")
+    (compared,) = pair.texts["study"].versus_base
+    assert target.below.endswith(f"] on {compared.languages['qab'].n} independent documents")
     assert base.below.startswith("forgotten, +") and trained.value == "60k tokens"
     drawn = opened.figure()
     assert drawn is not None and len(drawn.rows) == 6

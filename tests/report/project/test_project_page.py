@@ -80,6 +80,15 @@ def test_many_runs_and_those_of_studies_are_counted_and_summed(workspace: Path) 
     assert outcome[0] == "Not evaluated: `b`; losses are below."
 
 
+def test_of_several_evaluations_each_is_named_and_what_was_not_read(workspace: Path) -> None:
+    folder = shutil.copytree(workspace / "evaluations/evaluation", workspace / "evaluations/cut")
+    kept = json.loads((folder / "scores.json").read_text())
+    write_json(folder / "scores.json", kept | {"left_out": ["most of it"]})
+    outcome = outcome_of(workspace)
+    assert outcome[0] == "`cut`: most of it."
+    assert outcome[1].startswith(f"cut: qaa, bits per byte: {loss_of(workspace):.3f}")
+
+
 def test_where_runs_are_evaluated_the_page_of_single_runs_has_no_say(workspace: Path) -> None:
     write_json(workspace / "reports/runs/report.json", {"advice": ["take the other."]})
     assert "take the other." not in tongues.report(workspace=workspace).read_text()

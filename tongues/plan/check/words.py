@@ -1,4 +1,4 @@
-"""What is said of a recipe that was checked, as templates in `words.toml`."""
+"""The words about a recipe that was checked, as templates in `words.toml`."""
 
 from tongues.core.beside import read_beside
 

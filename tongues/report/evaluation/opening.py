@@ -9,7 +9,7 @@ from tongues.core.estimate import Estimate
 from tongues.core.pages import Figure, Tile, interval, signed
 from tongues.core.pages.axes import Row, categories, colour, linear
 from tongues.core.pages.plots import Marks, intervals, words
-from tongues.core.quantities import show_count
+from tongues.core.quantities import counted, show_count
 from tongues.core.roles import Role
 from tongues.evaluate.choice import Choice, roles_by_language
 from tongues.evaluate.evaluation import EvaluatedModel, Evaluation
@@ -77,12 +77,15 @@ class Verdict:
 
     def _one(self, role: Role, lang: str) -> Tile:
         measure, change = self.measure, self.changes[lang]
-        verdict = WORDS["verdicts"][role][change.significant]
+        verdict, basis = WORDS["verdicts"][role][change.significant], ""
         if change.reason:
             verdict = WORDS["not_tested"].format(count=change.n or "few")
+        elif change.n:
+            thing = "item" if measure.task else "independent document"
+            basis = WORDS["basis"].format(counted(change.n, thing))
         size = f"{signed(change.value, measure.show)} {interval(change, measure.show)}".rstrip()
         said = WORDS["changed" if measure.unit == measure.quantity else "changed_in"]
-        below = said.format(verdict=verdict, size=size, unit=measure.unit)
+        below = said.format(verdict=verdict, size=size, unit=measure.unit, basis=basis)
         run = self.model.trained  # whose own text has the run's name, as `new` and `demo` write it
         replayed = run is not None and measure.name == run.run and lang in run.roles.replay
         label = WORDS["replayed" if replayed else "language"].format(name=language_name(lang))

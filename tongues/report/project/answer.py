@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
+from dataclasses import replace
 from pathlib import Path
 
 from tongues.core.errors import UserError
@@ -37,8 +38,11 @@ def project_answer(
 
 def project_tiles(runs: Sequence[Run], evaluations: Mapping[str, Evaluation]) -> list[b.Tile]:
     """What the newest evaluation says, and what all runs took."""
-    newest = next(iter(evaluations.values()), None)
-    tiles = opening_tiles(newest)[:_SCORES] if newest else []
+    tiles = list[b.Tile]()
+    for name, newest in list(evaluations.items())[:1]:
+        head = f"{name}: " if len(evaluations) > 1 else ""
+        scored = opening_tiles(newest)[:_SCORES]
+        tiles += [replace(tile, label=head + tile.label) for tile in scored]
     costs = [cost for _, cost in costs_of(runs)]
     if costs:
         hours, energy, money = (
@@ -71,7 +75,8 @@ def _evaluated(evaluations: Mapping[str, Evaluation]) -> Iterator[str]:
     """What the two newest evaluations advise."""
     for name, evaluation in list(evaluations.items())[:2]:
         head = f"`{name}`: " if len(evaluations) > 1 else ""
-        lines = answer(evaluation).get("Choice", [])[:_SENTENCES]
+        topics = answer(evaluation)
+        lines = [*topics.get("Choice", [])[:_SENTENCES], *topics.get("Left out", [])]
         yield from (f"{head}{line}" for line in lines)
 
 

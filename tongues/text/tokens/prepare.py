@@ -186,8 +186,10 @@ def check_tokens(recipe: TextRecipe, workspace: Path) -> None:
 
 def _other_tokens(path: Path) -> str:
     """What to do where a folder has tokens of other settings."""
-    runs = runs_trained_on(path)
-    return PREPARED["rename"].format(runs=trained_on(runs)) if runs else PREPARED["replace"]
+    name, runs = path.name, runs_trained_on(path)
+    if runs:
+        return PREPARED["rename"].format(name=name, runs=trained_on(runs))
+    return PREPARED["replace"].format(name=name)
 
 
 def _settings(recipe: TextRecipe) -> dict[str, Any]:

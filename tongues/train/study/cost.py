@@ -32,7 +32,7 @@ class StudyCost:
     runs: int
     flops: float
     run_seconds: dict[str, float]  # by run
-    seconds: float | None  # until the last one ends, so many at a time; None: not on this machine
+    seconds: float | None  # until the last one ends, several at a time; None: not on this machine
 
     def __str__(self) -> str:
         runs = f"{counted(self.runs, 'run')} to train"

@@ -147,7 +147,7 @@ class Torchtitan(Recipient):
         return {"schedule": _arguments(schedule, 12)}
 
     def limits(self, run: Handover) -> list[str]:
-        """What its checkpoints lack, and what is one there."""
+        """What its checkpoints do not have, and what is one there."""
         last = f"`{PLACES['out']}/checkpoint/step-{run.steps}`"
         return [
             "It was written for torchtitan 0.3, which needs a PyTorch newer than 2.13.",

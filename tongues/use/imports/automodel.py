@@ -73,7 +73,7 @@ def _checkpoints(folder: Path) -> Iterator[tuple[int, Path]]:
 
 
 def _planned(folder: Path) -> int | None:
-    """Steps by the settings that lie with a checkpoint."""
+    """Steps by the settings next to a checkpoint."""
     for file in sorted(folder.glob("epoch_*_step_*/config.yaml")):
         if match := _STEPS.search(read_limited(file)):
             return int(match[1])

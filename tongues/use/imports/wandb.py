@@ -17,7 +17,7 @@ _WHOLE, _LAST = 1, 4  # kinds of a record's part, by LevelDB's log format
 
 
 def _read(folder: Path) -> TrainerLog | None:
-    """The run of the only `.wandb` file in or below a folder; checkpoints lie elsewhere."""
+    """The run of the only `.wandb` file in or below a folder; checkpoints are elsewhere."""
     files = sorted(folder.rglob("*.wandb"))
     if not files:
         return None

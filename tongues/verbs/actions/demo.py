@@ -9,6 +9,7 @@ from tongues.core.beside import read_beside
 from tongues.core.errors import UserError
 from tongues.core.estimate import Estimate
 from tongues.core.pages import fixed, number
+from tongues.core.quantities import counted
 from tongues.core.terminal import say
 from tongues.languages import find_language
 from tongues.plan import hub_text
@@ -117,8 +118,10 @@ def _topics(run: Path, made: "Evaluation", seconds: float) -> dict[str, str]:
     topics = {"Gained": gained, "Forgotten": forgotten}
     topics["Not replayed"] = "No English. A second file, such as `bible/en.jsonl`, is scored."
     for source, text in list(made.texts.items())[1:]:
-        change = number(text.forgotten[0].languages[_BASE_LANGUAGE], fixed(3))
-        topics["Not replayed"] = f"English of {source}, bits per byte: changed by {change}."
+        of = text.forgotten[0].languages[_BASE_LANGUAGE]
+        change, basis = number(of, fixed(3)), counted(of.n or 0, "independent document")
+        said = f"English of {source}, bits per byte: changed by {change} on {basis}."
+        topics["Not replayed"] = said
     forecast = forecast_loss(curve.until(_PART))
     topics["Forecast"] = _forecast(forecast, float(curve.heldout[-1]))
     topics["Cost"] = f"{cost}a real run has a thousand times as many tokens."

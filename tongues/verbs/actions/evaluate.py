@@ -1,5 +1,6 @@
 """Models scored side by side on texts and tasks."""
 
+import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -10,6 +11,7 @@ from tongues.core.errors import Caution, UserError, nearest
 from tongues.core.extras import EXTRAS
 from tongues.core.files import check_writable, remove_directory
 from tongues.core.launch import check_ranks, open_launcher
+from tongues.core.quantities import show_seconds
 from tongues.core.roles import list_languages
 from tongues.evaluate.documents import PART, read_texts
 from tongues.evaluate.evaluation import SCORES, Evaluation
@@ -27,6 +29,7 @@ from tongues.train.base import model_folder
 from tongues.verbs.models import Evaluate
 from tongues.verbs.shared import Voice, evaluation_folder, listed, memory_bytes
 
+_READ_AGAIN = 3.0  # seconds; a kept estimate is there sooner, and says nothing of the time (chosen)
 _FEWSHOT_SEEDS = 5  # draws of examples: Blevins et al. 2024
 
 
@@ -83,13 +86,17 @@ def evaluate(asked: Evaluate) -> Evaluation:
     kept = (folder / SCORES).exists()
     for share, texts in early_parts(measured.texts, stored, kind):
         part, place = replace(spec, texts=texts, tasks={}, harness={}), folder / "early"
+        began = time.monotonic()
         with voice.progress(f"{name}, {share:.1%} of the text") as show:
             results = runner.evaluate(everyone, part, workspace, place, watch=show, **placed)
         so_far = replace(build_evaluation(results, named), name=name, limit=_most(texts))
         voice.say(WORDS["early"].format(share=share))
         voice.say(as_text(score_blocks(so_far)))
+        if (took := time.monotonic() - began) > _READ_AGAIN:
+            voice.say(WORDS["whole"].format(time=show_seconds(took / share)))
         if not kept:  # an interruption leaves it
-            so_far.write(folder)
+            unfinished = WORDS["unfinished"].format(share=share)
+            replace(so_far, left_out=[*so_far.left_out, unfinished]).write(folder)
     with voice.progress(name) as show:
         results = runner.evaluate(everyone, spec, workspace, folder, watch=show, **placed)
     limit = measured.limit or asked.limit or None
