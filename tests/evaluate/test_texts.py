@@ -204,8 +204,13 @@ def test_a_folder_may_be_named_for_the_language_of_its_files(tmp_path: Path) -> 
     for lang in ("sw", "en"):
         (tmp_path / lang).mkdir()
         write_rows(tmp_path / lang / "bible.jsonl", [{"text": f"of {lang}"}])
+        write_rows(tmp_path / lang / "mdn.jsonl", [{"text": f"web of {lang}"}])  # no Mbati
+    (tmp_path / "mdn").mkdir()
+    write_rows(tmp_path / "mdn/fr.jsonl", [{"text": "of fr"}])
     found = read_texts(str(tmp_path), tmp_path / "none")
-    assert {lang: own[0].text for lang, own in found.items()} == {"sw": "of sw", "en": "of en"}
+    texts = {lang: sorted(one.text for one in own) for lang, own in found.items()}
+    own = {lang: [f"of {lang}", f"web of {lang}"] for lang in ("sw", "en")}
+    assert texts == own | {"fr": ["of fr"]}
 
 
 def test_what_is_not_there_is_told(folder: Path, tmp_path: Path) -> None:

@@ -6,6 +6,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+import tongues
 from tests.golden import golden
 from tongues.core.errors import UserError
 from tongues.core.files import write_json
@@ -63,6 +64,10 @@ def test_how_far_outside_of_its_runs_a_law_is_asked() -> None:
     assert laws.beyond("scratch", 1e9, 2e10) == (1.0, "")
     times, what = laws.beyond("scratch", 162e9, 3e11)
     assert times == pytest.approx(10.0) and what == "parameters"
+    asked = {"language": "sw", "budget": "1e28 FLOPs", "available_text": "9000 TB"}
+    said = tongues.plan("besiroglu2024", bases=["a=1B"], **asked).sentences()
+    assert any(line.startswith("beyond: scratch is ") for line in said)
+    assert said[-1] == "left out: a: no law here is of runs that continue a base."
 
 
 def test_a_file_of_several_languages_needs_one(tmp_path: Path) -> None:

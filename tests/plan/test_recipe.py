@@ -109,6 +109,10 @@ def test_own_text_is_named(tmp_path: Path) -> None:
     plan = tongues.plan(available_text=tmp_path / "sw.txt", **asked)
     recipe = read(recipe_of(plan), tmp_path)
     assert list(recipe.text.files) == ["sw"] and list(recipe.text.hub) == ["en"]
+    asked |= {"language": "yo", "available_text": "1.5GB", "max_forgetting": "1%"}
+    recipe = read(recipe_of(tongues.plan(**asked)), tmp_path)  # of which the hub has a fifth
+    assert recipe.text.files["yo"].paths == ["text/yo"] and list(recipe.text.hub) == ["en"]
+    assert recipe.train.max_forgetting == {"en": 0.01}
 
 
 def test_what_no_single_run_can_do_is_refused(tmp_path: Path) -> None:

@@ -41,7 +41,7 @@ def test_what_was_measured_on_the_users_text_counts() -> None:
 
 
 def test_nothing_is_said_of_an_unknown_tokenizer_or_language() -> None:
-    assert choose_vocabulary(Target("ka"), BaseCheckpoint("x", 1e9), 1e10).reason == "unknown"
+    assert choose_vocabulary(Target("ka"), BaseCheckpoint("x", 1e9), 1e10).reason == "assumed"
     assert choose_vocabulary(Target(""), LLAMA, 1e10).reason == "unknown"
 
 

@@ -12,7 +12,7 @@ __all__ = ["Amount", "Budget", "Bytes", "Seconds", "Share", "Threshold", "Tokens
 __all__ += ["counted", "show_bytes", "show_count", "show_seconds"]
 
 _NUMBER = re.compile(
-    r"^\s*([+-]?(?:\d[\d_]*\.?\d*|\.\d+)(?:[eE][+-]?\d+)?)\s*([kMBGT]?)(?![A-Za-z])\s*(.*?)\s*$"
+    r"^\s*([+-]?(?:\d[\d_]*\.?\d*|\.\d+)(?:[eE][+-]?\d+)?)\s*((?:[kMBGT](?![A-Za-z]))?)\s*(.*?)\s*$"
 )
 _SIZE = re.compile(r"^\s*([\d_.eE+-]+)\s*([A-Za-z]+)\s*$")
 _FLOPS = re.compile(r"^([MGTPEZ]?)FLOPs?$")

@@ -29,12 +29,14 @@ def facts_blocks(facts: LanguageFacts) -> list[b.Block]:
         "easily confused with": ", ".join(f"{x.name} (`{x.tag}`)" for x in facts.confusable),
         "tasks": ", ".join(of.tasks),
     }
+    sure = any((donor.score.low or 0.0) > 0.0 for donor in facts.donors)
+    start = "Donors: languages to start from" + ("" if sure else "; none helps for sure")
     return [
         b.Terms({name: value for name, value in terms.items() if value}),
         *_section("text", "Text", _text_rows(of)),
         *_section("tokens", "Bytes per token", _token_rows(facts)),
         _loss(facts),
-        *_section("donors", "Donors: languages to start from", _donor_rows(facts.donors)),
+        *_section("donors", start, _donor_rows(facts.donors)),
         b.Section("unknown", "Not known", [b.Items(facts.unknown)]) if facts.unknown else None,
     ]
 

@@ -73,6 +73,13 @@ class BaseCheckpoint:
         """Parameters of a model without experts that is about as good: the geometric mean."""
         return math.sqrt(self.met * self.params)
 
+    def attention(self, context: int) -> float:
+        """Operations of a training step for each token, at the length it sees on average.
+
+        By layers and width alone: more than models with windows or without attention take.
+        """
+        return 6.0 * (self.layers or 0) * (self.hidden or 0.0) * (context + 1)
+
     @property
     def short(self) -> str:
         """The name without the organisation, or without the folders that it is in."""

@@ -37,12 +37,10 @@ class Budget:
             return cluster.flops(self.amount / cluster.cost(1.0))
         return None
 
-    def tokens(
-        self, params: float, cluster: Cluster | None, per_parameter: float = FORWARD_AND_BACKWARD
-    ) -> float:
+    def tokens(self, params: float, per_token: float, cluster: Cluster | None) -> float:
         """The tokens that a model of `params` can read for it.
 
-        per_parameter: operations of each parameter and token.
+        per_token: operations of each token.
         """
         if self.kind == "tokens":
             return self.amount
@@ -50,7 +48,7 @@ class Budget:
             return self.amount * params
         flops = self.flops(cluster)
         assert flops is not None, "hours and money need a cluster"
-        return flops / (per_parameter * params)
+        return flops / per_token
 
 
 def read_budget(text: str, where: str, cluster: Cluster | None = None) -> Budget:

@@ -44,10 +44,10 @@ class Option:
 
     model: the checkpoint that is continued; of another kind only its size. replay: share of text in
     the base's languages. vocabularies: of its tokenizer, by language. experts: how many; 0 for one
-    model. tokens: with replay. limit: what ended it: `budget` or `text`. batch: tokens; rate: the
-    peak; None without a base. draws: of the loss in the end, by language, in the plan's unit; none
-    where no law knows. rise: of the loss on the base's languages, 0.01 for 1 %; kept: the
-    probability that it stays within the limit that was set.
+    model. tokens: with replay. context: tokens. limit: what ended it: `budget` or `text`. batch:
+    tokens; rate: the peak; None without a base. draws: of the loss in the end, by language, in the
+    plan's unit; none where no law knows. rise: of the loss on the base's languages, 0.01 for 1 %;
+    kept: the probability that it stays within the limit that was set.
     """
 
     name: str
@@ -59,6 +59,7 @@ class Option:
     vocabularies: Mapping[str, Vocabulary] = field(default_factory=dict)
     experts: int = 0
     tokens: float = 0.0
+    context: int = 0
     limit: str = "budget"
     batch: float | None = None
     rate: float | None = None
@@ -99,9 +100,15 @@ class Option:
         return self.model.met + self.rows
 
     @property
+    def per_token_flops(self) -> float:
+        """Operations of its training for each token."""
+        products = FORWARD_AND_BACKWARD * self.method.work * self.met
+        return products + self.model.attention(self.context)
+
+    @property
     def flops(self) -> float:
         """Operations of its training."""
-        return FORWARD_AND_BACKWARD * self.method.work * self.met * self.tokens
+        return self.per_token_flops * self.tokens
 
     def per_token(self, target: Target) -> float:
         """Bytes of a token in a language."""

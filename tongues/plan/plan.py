@@ -49,7 +49,8 @@ class Plan:
 
     def sentences(self) -> list[str]:
         """What to do, and what comes of it: at most a dozen lines."""
-        return words.answer_lines(self.question, self.decision, self.unit, self.left_out)
+        asked, laws = self.question, self.laws
+        return words.answer_lines(asked, self.decision, self.unit, self.left_out, laws)
 
     def reasons(self) -> list[str]:
         """What the answer rests on, and what was left out."""
@@ -132,6 +133,9 @@ def _named(planner: Planner) -> Iterator[Option | LeftOut]:
     laws, bases = planner.laws, planner.question.bases
     if not laws or laws.find("cpt"):
         yield from map(planner.continued, bases)
+    else:
+        what, hint = "no law here is of runs that continue a base", "leave out `--law`"
+        yield from (LeftOut(base.short, "no_law", what, hint) for base in bases)
     if not bases and laws.find("cpt"):
         hint = "name one that your runs continued: `--base mine=1.3B@26B`"
         yield LeftOut("continue", "no_base", "no base is named", hint)

@@ -47,7 +47,8 @@ class Planner:
         """What comes of a base that is continued."""
         cluster = self.question.cluster
         option = Option(base.short, "continue", base, ALL_WEIGHTS, self.question.targets)
-        method = method_for(base, cluster, self._context(option, self._tokens(option)))
+        option = replace(option, context=self._context(option, self._tokens(option)))
+        method = method_for(base, cluster, option.context)
         if method is None and cluster:
             gpus = f"{cluster.count} {cluster.gpu.name} of {show_bytes(cluster.gpu.memory)}"
             what = f"{show_count(base.params)} parameters do not fit {gpus}, LoRA included"
@@ -123,7 +124,7 @@ class Planner:
     def _as_continued(self, option: Option) -> Option:
         """With the settings that follow from its base, and what is forgotten."""
         base, tokens, limit = option.model, option.tokens, self.question.max_forgetting
-        given, usual = self.question.settings, base_batch(tokens, self._context(option, tokens))
+        given, usual = self.question.settings, base_batch(tokens, option.context)
         batch = float(str(given.get("batch", usual)).split()[0])
         rate = base_rate(base.params, tokens / batch)
         rate *= 1.0 if option.method.all_weights else LORA_RATE
@@ -146,8 +147,8 @@ class Planner:
 
     def _tokens(self, option: Option) -> float:
         """The tokens of a run: as many as the budget pays for, and the text allows."""
-        per_parameter = FORWARD_AND_BACKWARD * option.method.work
-        paid = self.question.budget.tokens(option.met, self.question.cluster, per_parameter)
+        budget, cluster = self.question.budget, self.question.cluster
+        paid = budget.tokens(option.params, option.per_token_flops, cluster)
         return min(paid, option.most)
 
     def _vocabularies(self, option: Option) -> dict[str, Vocabulary]:

@@ -20,6 +20,7 @@ PER_TOKEN = 4  # bytes of text in a token, where nothing is known of the languag
 # the interval of every later evaluation follows from them.
 _HELD_OUT, _HELD_SHARE = 100_000, 0.1
 _TEXT = "--available-text"
+_MUCH = 0.1  # rise of the loss, from where a share without `%` may be a slip; chosen
 _SHARES = ("mfu", "replay", "max_forgetting")
 
 
@@ -131,7 +132,7 @@ def ask(
     Its text comes later (`with_text`): reading that takes time, and a slip is found before.
     words: gpus, mfu, price, params, base_loss, replay and max_forgetting, as of `tongues.plan`.
     """
-    given = {name: _read(name, str(word)) for name, word in words.items() if word is not None}
+    given = {name: _read(name, word) for name, word in words.items() if word is not None}
     cluster = _cluster(gpu, given)
     if budget is None:
         hint = "such as `--budget '40B tokens'`, `'72 hours'`, `'5000 US$'` or `'1e21 FLOPs'`"
@@ -158,11 +159,14 @@ def ask(
     )
 
 
-def _read(name: str, text: str) -> float:
-    flag = f"--{name.replace('_', '-')}"
+def _read(name: str, word: str | float) -> float:
+    flag, text = f"--{name.replace('_', '-')}", str(word)
     if name not in _SHARES:
         return read_number(text, flag)
     share = read_as(Share, text, flag)
+    if name == "max_forgetting" and isinstance(word, str) and share >= _MUCH and "%" not in word:
+        what, hint = f"`{text}` is {share:.0%} of the loss", f"write `{text}%`, or `{share:.0%}`"
+        raise UserError(what, where=flag, hint=hint)
     if name == "replay" and share == 1.0:
         raise UserError("all of the text would be replay", where=flag, hint="write it like `20%`")
     return share

@@ -7,6 +7,7 @@ A recipe names only what neither the base nor a rule decides; the rest follows f
 import json
 import math
 from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
 
 from tongues.core.errors import UserError
 from tongues.core.hardware import Machine, this_machine
@@ -16,7 +17,7 @@ from tongues.models import Shape, of_shape
 from tongues.plan.bases import BaseCheckpoint, known_bases
 from tongues.plan.options import EPOCHS, Option
 from tongues.plan.plan import Plan
-from tongues.plan.question import PER_TOKEN, Question
+from tongues.plan.question import PER_TOKEN, Question, Target
 from tongues.recipe import Train
 from tongues.text.tokens.fertility import TokenizerTrial
 from tongues.train.rules import (
@@ -70,7 +71,7 @@ def recipe_of(plan: Plan, trial: TokenizerTrial | None = None, name: str | None 
     needed |= {replayed: option.replay * option.tokens} if replayed else {}
     base, tokens = option.base, round(float(f"{option.tokens:.4g}"))
     machine = question.cluster.machine if question.cluster else this_machine()
-    settings = _settings(option, question, tokens, machine)
+    settings = _settings(option, question, replayed, tokens, machine)
     return _RECIPE.format(
         title=f"{_title(option)} on {', '.join(f'`{lang}`' for lang in targets)}",
         source="the base" if base else "its size",
@@ -126,7 +127,10 @@ def text_limit(tokens: float, bytes_per_token: float = PER_TOKEN, most: float = 
 
 
 def _title(option: Option) -> str:
-    return option.base.short if option.base else f"{show_count(option.params)} parameters"
+    if option.base:
+        return option.base.short
+    _, count = nearest_shape(option.params, vocabulary_by_size(option.params))
+    return f"{show_count(count)} parameters, of the shapes nearest to {show_count(option.params)}"
 
 
 def _about(base: BaseCheckpoint | None) -> Iterator[str]:
@@ -182,10 +186,15 @@ def _tokens(
         yield f"byte_fallback: allow    # the base has too few tokens for {langs}"
 
 
-def _settings(option: Option, question: Question, tokens: int, machine: Machine) -> Iterator[str]:
+def _settings(
+    option: Option, question: Question, replayed: str, tokens: int, machine: Machine
+) -> Iterator[str]:
     """What neither the base nor its size decides."""
     for key, value in {**option.method.settings, **question.settings}.items():
         yield f"{key}: {json.dumps(value)}".replace('"', "")
+    if question.max_forgetting is not None and replayed:
+        limit = f"{100 * question.max_forgetting:.4g}%"
+        yield f"max_forgetting: {{{replayed}: {limit}}}    # replay follows it"
     if option.base is None:
         yield from _from_scratch(option, question.held_out, tokens, machine)
     if tokens < _SHORT:
@@ -223,19 +232,27 @@ def _shape_of(option: Option) -> Shape:
     return shape
 
 
+def _own(target: Target) -> bool:
+    """Whether there is more text than the hub has, and so text of one's own."""
+    return math.isfinite(target.text) and target.text > find_language(target.language).text_bytes
+
+
 def _texts(needed: Mapping[str, float], option: Option, question: Question) -> Iterator[str]:
     """needed: tokens by language, repeats included."""
     targets = {target.language: target for target in question.targets}
     texts = [*question.targets, *([question.replayed] if question.replayed else [])]
-    files = {text.language: text.files for text in texts if text.files}
+    files = {text.language: list(text.files) for text in texts if text.files}
+    files |= {x: [f"text/{x}"] for x in targets if x not in files and _own(targets[x])}
     roles = {lang: "learned" if lang in targets else "of the base, replayed" for lang in needed}
     if files:
         yield "  files:    # folders, files or globs of .txt, .jsonl, .parquet, .csv"
         for lang in (lang for lang in needed if lang in files):
-            yield f"    {lang}: {json.dumps(files[lang], ensure_ascii=False)}    # {roles[lang]}"
+            place = "" if Path(files[lang][0]).exists() else "; write where it is"
+            listed = json.dumps(files[lang], ensure_ascii=False)
+            yield f"    {lang}: {listed}    # {roles[lang]}{place}"
     rest = [lang for lang in needed if lang not in files]
     if rest:
-        yield "  hub:    # streamed; own text: `files: {sw: [FOLDER]}`"
+        yield f"  hub:    # streamed; own text: `files: {{{rest[0]}: [FOLDER]}}`"
     for lang in rest:
         target, vocabulary = targets.get(lang), option.vocabularies.get(lang)
         each = vocabulary.after.value if vocabulary else PER_TOKEN

@@ -29,7 +29,7 @@ class Vocabulary:
     """What to do with the tokenizer of a base for one language.
 
     new_tokens: 0 keeps it as it is. before, after: bytes per token. rows: parameters of the new
-    tokens' rows. reason: a code: `suits`, `too_short`, `saves` or `unknown`.
+    tokens' rows. reason: a code: `suits`, `too_short`, `saves`, `assumed` or `unknown`.
     """
 
     new_tokens: int
@@ -58,7 +58,8 @@ def choose_vocabulary(
     """
     before, matrices = target.bytes_per_token(base), 1 if base.tied else 2
     if not target.language or not base.tokenizer:
-        return Vocabulary(0, before, before, 0.0, "unknown")
+        reason = "assumed" if target.language else "unknown"
+        return Vocabulary(0, before, before, 0.0, reason)
     one, after = find_language(target.language), {0: before}
     for size in (size for size in _SIZES if size <= most):
         after[size] = extended_bytes_per_token(one, base.tokenizer, size, before)

@@ -14,7 +14,7 @@ from tongues.core.pages.numbers import minus
 from tongues.core.quantities import show_bytes, show_count
 from tongues.core.roles import list_languages
 from tongues.languages.catalogue import find_language
-from tongues.plan.budget import FEW_STEPS, FORWARD_AND_BACKWARD
+from tongues.plan.budget import FEW_STEPS
 from tongues.plan.decide import Decision
 from tongues.plan.options import LEAST_READ, LeftOut, Option
 from tongues.plan.outlook import LAW, Outlook
@@ -25,6 +25,7 @@ from tongues.text.tokens.fertility import TokenizerTrial
 
 _SAID: dict[str, Any] = read_beside(__file__)
 
+_FAR = 10.0  # times outside of a law's runs, from where the answer says so; chosen
 _MUCH_LEFT = 0.1  # of the budget, from where that is said; chosen
 _FIRST, _LISTED = 2, 6  # options left out that are named; chosen
 WRITTEN = "Written before any training: `tongues report` shows it next to what came of it."
@@ -59,7 +60,7 @@ def rows(
 
 
 def answer_lines(
-    question: Question, decision: Decision, unit: str, left_out: Sequence[LeftOut]
+    question: Question, decision: Decision, unit: str, left_out: Sequence[LeftOut], laws: OwnLaws
 ) -> list[str]:
     """The decision, and what it takes and gives: at most a dozen sentences."""
     option, base, cluster = decision.option, decision.option.base, question.cluster
@@ -73,6 +74,7 @@ def answer_lines(
     lines += _loss(question, option, unit)
     lines += _forgetting(question, option)
     lines += _text(question, option)
+    lines += _beyond([option], laws, _FAR)
     if base and base.asked:
         lines.append(_SAID["chat"].format(named=base.asked))
     if cluster:
@@ -107,12 +109,17 @@ def reason_lines(
         if question.replay is None and question.max_forgetting is not None:
             why = f"the least that keeps the limit, by {option.rise.method or 'own runs'}"
         lines.append(_SAID["replay"].format(share=option.replay, why=why))
-    for one in options:
-        times, what = laws.beyond(one.role, one.params, (1.0 - one.replay) * one.tokens)
-        if times > 1.0:
-            lines.append(_SAID["beyond"].format(name=one.name, times=times, what=what))
+    lines += _beyond(options, laws)
     others = left_out[_FIRST:_LISTED]
     return lines + [_SAID["left_out"].format(name=one.name, reason=one.reason) for one in others]
+
+
+def _beyond(options: Sequence[Option], laws: OwnLaws, least: float = 1.0) -> Iterator[str]:
+    """What is farther outside of a law's runs than `least` times."""
+    for one in options:
+        times, what = laws.beyond(one.role, one.params, (1.0 - one.replay) * one.tokens)
+        if times > least:
+            yield _SAID["beyond"].format(name=one.name, times=times, what=what)
 
 
 def draft_lines(option: Option, language: str, trial: TokenizerTrial | None) -> Iterator[str]:
@@ -211,7 +218,7 @@ def _forgetting(question: Question, option: Option) -> Iterator[str]:
     kept = _SAID["kept"].format(limit=limit, kept=option.kept)
     yield _SAID["rise"].format(rise=_percent(option.rise), kept=kept)
     if question.replay is None and option.kept < KEEPS:
-        yield _SAID["no_promise"].format(limit=limit, likely=KEEPS)
+        yield _SAID["no_promise"].format(most=option.replay, limit=limit, likely=KEEPS)
 
 
 def _percent(rise: Estimate) -> str:
@@ -228,8 +235,7 @@ def _text(question: Question, option: Option) -> Iterator[str]:
         return
     text, ends = ", ".join(filter(None, map(_size, question.targets))), ""
     if option.limit == "text":
-        work = FORWARD_AND_BACKWARD * option.method.work
-        paid = question.budget.tokens(option.met, question.cluster, work)
+        paid = question.budget.tokens(option.params, option.per_token_flops, question.cluster)
         left = 1.0 - option.tokens / paid
         ended = _SAID["enough"] if question.usual else _SAID["text_ends"].format(left=left)
         ends = ended if left > _MUCH_LEFT else ""

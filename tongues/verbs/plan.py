@@ -85,7 +85,7 @@ def _plan(asked: Plan, *, why: bool, out: Path | None, as_json: bool) -> None:
         return
     if not why:
         hint("what it rests on: `--why`; a page: `-o FOLDER`")
-    if made.writable:
+    if made.writable and made.question.languages:
         new_file = f"--write {free_place(Path('recipe.yaml'))}"
         hint_again("tongues plan", new_file, without=("out", "why"))
 

@@ -66,7 +66,7 @@ def make(asked: verb.Plan) -> Plan:
         _check_new_file(Path(asked.write))
     question = ask(
         None if asked.budget is None else str(asked.budget),
-        bases=[read_base(word) for word in pairs(asked.bases) if word != "auto"],
+        bases=_bases(pairs(asked.bases)),
         runs=_own_runs(Path(asked.runs)) if asked.runs else (),
         gpu=asked.gpu,
         gpus=asked.gpus,
@@ -77,6 +77,9 @@ def make(asked: verb.Plan) -> Plan:
         params=asked.params,
         base_loss=asked.base_loss,
     )
+    if asked.params is not None and not known.find("scratch"):
+        what, hint = "is of a model from scratch, by a law", "add `--law FILE`, or leave it out"
+        raise UserError(what, where="--params", hint=hint)
     available, tags = asked.available_text, _known(tags) if known else tags
     if available and Path(available).exists():
         question = with_files(question, tags, Path(available), "--available-text")
@@ -86,6 +89,14 @@ def make(asked: verb.Plan) -> Plan:
     if asked.write is not None:
         _draft_of(made, asked.write)
     return made
+
+
+def _bases(words: Sequence[str]) -> list[BaseCheckpoint]:
+    """The bases that are named; none where the plan chooses."""
+    if "auto" in words and len(words) > 1:
+        what, hint = "`auto` chooses among the bases of the catalogue alone", "leave out the others"
+        raise UserError(what, where="--base", hint=hint)
+    return [read_base(word) for word in words if word != "auto"]
 
 
 def draft(asked: verb.New) -> Draft:
@@ -207,7 +218,7 @@ def _own_runs(path: Path) -> list[OwnRun]:
         cells = {name: column[i] for name, column in table.columns.items()}
         row = {name: str(cell) for name, cell in cells.items() if cell is not None}
         if not {"bytes", "loss"} <= row.keys():
-            hint = "the columns are bytes, loss (bits per byte), params and epochs"
+            hint = "the columns are bytes, loss (bits per byte), params and epochs; else `fit` them"
             raise UserError("`bytes` and `loss` are needed", where=where, hint=hint)
         text, counted = row["bytes"], row["bytes"][-1] not in "Bb"
         size = read_number(text, where) if counted else float(read_as(Bytes, text, where))

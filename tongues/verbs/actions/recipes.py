@@ -91,6 +91,7 @@ def _train(loaded: Recipe, workspace: Path, overwrite: bool, voice: Voice) -> Pa
         voice.say(f"caution: {caution}")
     ((plan, _),) = checked.runs
     with _telling_need(plan.name, checked.disk, workspace), voice.progress(plan.name) as show:
+        show(0.0, "held-out text is scored before the first step")
         return train_run(
             plan,
             workspace,
