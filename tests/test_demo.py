@@ -12,6 +12,7 @@ from tests.plan.test_own_text import WORDS, save_base, write_texts
 from tests.tokens.bases import gpt
 from tongues.core.errors import UserError
 from tongues.models.smollm2 import PACKAGE, SMOLLM2
+from tongues.recipe import load_recipe
 from tongues.verbs.main import command
 
 SMALL = (
@@ -32,6 +33,7 @@ def test_the_demo_of_experts_makes_something_to_talk_to(tmp_path: Path) -> None:
     ensemble = json.loads((place / "ensembles/experts/languages-s1/ensemble.json").read_text())
     languages = [sorted(expert["languages"]) for expert in ensemble["experts"]]
     assert languages == [["qaa"], ["qab"], ["qac"], ["qad"]]
+    assert load_recipe(place / "experts.yaml").train.base
 
 
 @pytest.mark.long

@@ -152,10 +152,10 @@ def _decision(question: Question, decision: Decision) -> str:
 def _tokenizer(option: Option) -> Iterator[str]:
     several, kept = len(option.vocabularies) > 1, dict[str, list[str]]()
     for language, one in option.vocabularies.items():
-        before = f"{one.before.value:.2f}"
+        sure = "" if "measured" in one.before.method else f" {_ends(one.before)}"
+        before = f"{one.before.value:.2f}{sure}"
         if not one.new_tokens:
-            sure = "" if "measured" in one.before.method else f" {_ends(one.before)}"
-            size = f"{before}{sure} ({language})" if several else before + sure
+            size = f"{before} ({language})" if several else before
             kept.setdefault(one.reason, []).append(size)
             continue
         yield _SAID["extend"].format(

@@ -76,8 +76,10 @@ def _study(workspace: Path, overrides: tuple[str, ...]) -> None:
 def _experts(workspace: Path, overrides: tuple[str, ...]) -> None:
     """A model of four synthetic languages and an expert of each."""
     import tongues
+    from tongues.core.files import write_text
     from tongues.core.terminal import hint
     from tongues.recipe import in_workspace
+    from tongues.recipe.loading import show_recipe
     from tongues.text.tokens import load_tokenizer, open_tokens
 
     recipe = _recipe("tongues.experts", "demo/seed.yaml", overrides)
@@ -85,6 +87,7 @@ def _experts(workspace: Path, overrides: tuple[str, ...]) -> None:
     tongues.train(recipe, workspace=workspace)
     branched = _recipe("tongues.experts", "demo/experts.yaml", overrides)
     (ensemble,) = tongues.experts.train(branched, workspace=workspace)
+    write_text(workspace / "experts.yaml", show_recipe(branched, short=True))  # to measure them
     tokens, tokenizer = open_tokens(folder), load_tokenizer(folder)
     begun = {x: tokens.shard(x, "valid").tokens[:_BEGUN].tolist() for x in tokens.languages}
     said = "a text in `{}` begins, for instance: {}"

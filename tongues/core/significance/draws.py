@@ -302,7 +302,7 @@ def _places(parts: Sequence[np.ndarray], groups: Groups | None) -> list[np.ndarr
     """The number of each item's group, by language."""
     if groups is None:
         return [np.arange(part.shape[1]) for part in parts]
-    each = [groups] if isinstance(groups[0], str) else groups
+    each = [groups] if np.ndim(groups[0]) == 0 else groups
     places = [np.unique(np.asarray(of), return_inverse=True)[1] for of in each]
     assert all(len(of) == part.shape[1] for of, part in zip(places, parts, strict=True))
     return places

@@ -120,6 +120,7 @@ def _laws_of(folder: Path, workspace: Path) -> Sequence[Path]:
         except (OSError, ValueError):  # a file of something else
             continue
         tables = content.get("tables", []) if isinstance(content, dict) else []
-        if folder.resolve() in {Path(table).resolve() for table in tables}:
+        places = (Path(), path.parent)  # where `fit` may have been run
+        if folder.resolve() in {(place / table).resolve() for table in tables for place in places}:
             found += [path] if changed_at(path) >= last_trained(folder) else []
     return found
