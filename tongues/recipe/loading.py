@@ -25,6 +25,8 @@ RecipeSource = Path | str | Mapping[str, Any] | TextRecipe  # a YAML file, its c
 # `section.key=value` with the value in YAML, or values by `section.key`.
 Overrides = str | Sequence[str] | Mapping[str, Any]
 
+# What to write where a key is missing.
+_MISSING = {"train": "`tongues new` writes a whole recipe; `prepare` alone needs no `train`"}
 _Layer = tuple[Mapping[str, Any], Path]
 _EXTENDS = "such as `extends: base.yaml`; that file may extend another"
 
@@ -292,7 +294,7 @@ def _explain(
     if kind == UNKNOWN:
         return UserError(reason, where=where, hint=problem.get("ctx", {})["hint"])
     if kind == "missing":
-        return UserError(f"`{keys[-1]}` is missing", where=where)
+        return UserError(f"`{keys[-1]}` is missing", where=where, hint=_MISSING.get(keys[-1], ""))
     if kind == "literal_error":
         choices = re.findall(r"'([^']*)'", str(problem.get("ctx", {}).get("expected", "")))
         hint = nearest(str(problem["input"]), choices)

@@ -6,7 +6,7 @@ from pathlib import Path
 import numpy as np
 
 from tongues.core.errors import Caution, UserError
-from tongues.core.quantities import show_count
+from tongues.core.quantities import show_bytes, show_count
 from tongues.recipe import HeldOutLike, TokenSettings
 from tongues.text import TextSource
 from tongues.text.corpus import Corpus, Selection
@@ -226,13 +226,16 @@ def summarise_split(
             row[split] += int(sizes[numbers[owner == number]].sum())
     overlap, every = documents["overlap"], np.append(documents["train"], documents["valid"])
     groups = len(np.unique(selection.component[documents["valid"]]))
-    enough = _enough(corpus, selection, every, lengths) if groups < _FEWEST_GROUPS else 0
+    again = documents["repeated"]
+    few = groups < _FEWEST_GROUPS and not len(again)  # of which other documents would be drawn
+    enough = _enough(corpus, selection, every, lengths) if few else 0
     return SplitSummary(
         groups=groups,
         **({"enough": enough} if enough else {}),
         overlap={"documents": len(overlap), "bytes": int(sizes[overlap].sum())},
         sources=sources,
-        repeated="".join(corpus.files_of(documents["repeated"][:1])),
+        repeated="".join(corpus.files_of(again[:1])),
+        repeated_bytes=int(sizes[again].sum()),
     )
 
 
@@ -258,4 +261,6 @@ def split_cautions(lang: str, split: SplitSummary) -> Iterator[Caution]:
             more = PREPARED["hold_out"].format(tokens=show_count(enough))
         yield Caution("few_groups", few.format(lang=lang, count=count, more=more))
     if file := split.get("repeated"):
-        yield Caution("repeated_file", PREPARED["repeated_file"].format(lang=lang, file=file))
+        size = show_bytes(split.get("repeated_bytes", 0))
+        line = PREPARED["repeated_file"].format(lang=lang, file=file, size=size)
+        yield Caution("repeated_file", line)

@@ -29,6 +29,9 @@ _SNIPPETS = 0.75  # of 50 tokens for each new token, on a processor (docs/log.md
 _SCORED = 1500  # characters of each of ten documents, before and after; chosen: seconds each
 
 
+_UNTRAINED = "New tokens are not trained yet: until they are, their language may score worse."
+
+
 @dataclass(frozen=True, slots=True)
 class ReadyRun:
     """A run that another trainer is to do: all that its first step needs."""
@@ -102,4 +105,6 @@ def write_base(ready: ReadyRun, workspace: Path, folder: Path, dtype: str | None
     rows = loss_rows(losses)
     for row in rows:
         say("bits per byte of {language}: {base} → {ready}".format(**row))
-    add_sections(folder, f"## Before training\n\n{as_markdown([Table.of(rows)])}\n")
+    say(_UNTRAINED)
+    table = as_markdown([Table.of(rows)])
+    add_sections(folder, f"## Before training\n\n{table}\n\n{_UNTRAINED}\n")
