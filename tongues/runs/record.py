@@ -83,17 +83,6 @@ class Base:
 
 
 @dataclass(frozen=True, slots=True)
-class FrameLosses:
-    """Held-out nats per token of a base, with and without the token that begins documents."""
-
-    token: str
-    used: bool  # in the prepared text
-    with_token: float
-    without_token: float
-    tokens: int  # that were scored
-
-
-@dataclass(frozen=True, slots=True)
 class Run:
     """`run.json`: all that is recorded about a run."""
 
@@ -122,7 +111,6 @@ class Run:
     tokens_fingerprint: str
     versions: dict[str, str]
     seconds: float | None  # of training, over all its sittings; None until finished
-    frame: FrameLosses | None = None  # of a base from elsewhere that has such a token
     mixture: DerivedMixture | None = None  # None: the recipe names the shares
 
     @property

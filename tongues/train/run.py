@@ -21,7 +21,6 @@ from tongues.train.checkpoint import Checkpoints, remove_passing
 from tongues.train.engine.processes import join_processes, together
 from tongues.train.engine.sharding import gather_layers, is_sharded
 from tongues.train.export import write_model
-from tongues.train.framing import compare_frames
 from tongues.train.initialize import initialize
 from tongues.train.loop import samples_and_epochs, train_steps
 from tongues.train.parts import gather_parts, write_adapter
@@ -105,11 +104,6 @@ def _train(
     if run.engine and "gpu" in engine:
         tell(words.SAID["resumed_on_gpu"])
     run = replace(run, engine=engine)
-    if run.base and here.base and run.frame is None and not (here.base / "run.json").is_file():
-        frame = compare_frames(setup.scorer, tokens, run.base.languages)
-        for line in words.frame_lines(frame) if frame else ():
-            tell(line)
-        run = replace(run, frame=frame)
     if processes.first:
         write_run(directory, run)
     tracker = plan.settings.track if processes.first else None

@@ -9,12 +9,10 @@ from tongues.core.pages.blocks import Cell, Entry
 from tongues.core.pages.numbers import fixed, minus
 from tongues.core.quantities import show_bytes, show_count
 from tongues.core.roles import list_languages
-from tongues.runs.record import DerivedMixture, FrameLosses
+from tongues.runs.record import DerivedMixture
 
 SAID: dict[str, str] = read_beside(__file__)
 
-# Of the loss, from which the worse way is cautioned against; chosen: of 4,096 tokens that is sure.
-_BETTER = 0.01
 
 _POWERS = {0.0: "equal amounts of content (UniMax)", 1.0: "in proportion to the text"}
 _OVER = 1.02  # times the limit on epochs: rounded shares may exceed it by less
@@ -34,20 +32,6 @@ def before_training(
             SAID["unmeasured"].format(langs=list_languages(f"`{lang}`" for lang in unknown))
         )
     return lines + [SAID["seen"].format(share=share, lang=lang) for lang, share in seen.items()]
-
-
-def frame_lines(losses: FrameLosses) -> list[str]:
-    """Lines about a comparison of frames, with a caution if the other way is better."""
-    values = {"with_token": losses.with_token, "without_token": losses.without_token}
-    used = "used" if losses.used else "not used"
-    lines = [SAID["frame"].format(token=losses.token, used=used, **values)]
-    ours, other = losses.without_token, losses.with_token
-    if losses.used:
-        ours, other = other, ours
-    if other < ours * (1 - _BETTER):
-        start = "none" if losses.used else losses.token
-        lines.append(SAID["other_way"].format(better=ours - other, start=start))
-    return lines
 
 
 def unusual_rate(rate: float, rule: float, low_rank: bool, times: float) -> Caution:
