@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 
 _NAME = "smollm2-{language}"
 _BASE_LANGUAGE = "en"
+_NO_OTHER = "caution: {folder} has one file of English, which is replayed; a second is scored"
 _PART = 0.3  # of the run, after which its end is forecast
 _HUB = "8 MB"  # of each language, where no folder is given: never run against the live hub
 
@@ -88,7 +89,7 @@ def _base(folder: Path) -> str:
 
 
 def _text(folder: Path, target: str) -> tuple[dict[str, Any], list[str]]:
-    """Files of both languages in a folder, and the last of several named as `bible/en.jsonl` is.
+    """Files of both languages in a folder, and the last of several of the base's language.
 
     That one is not replayed: on it the demo measures what is forgotten of other text.
     """
@@ -98,8 +99,9 @@ def _text(folder: Path, target: str) -> tuple[dict[str, Any], list[str]]:
             hint = f"name a folder with `{lang}/` or `{lang}.jsonl` in it"
             raise UserError(f"there is no text of `{lang}`", where=f"--text {folder}", hint=hint)
     replayed = [str(path) for path in find_files(found[_BASE_LANGUAGE], where="--text")]
-    named = [path for path in replayed if Path(path).name.startswith(f"{_BASE_LANGUAGE}.")]
-    other = named[-1:] if len(replayed) > 1 else []
+    other = replayed[-1:] if len(replayed) > 1 else []
+    if not other:
+        say(_NO_OTHER.format(folder=folder))
     found[_BASE_LANGUAGE] = [path for path in replayed if path not in other]
     return {"files": found}, other
 
@@ -116,7 +118,7 @@ def _topics(run: Path, made: "Evaluation", seconds: float) -> dict[str, str]:
     gained, forgotten = (tile.line for tile in opening_tiles(made)[:2])
     cost = f"{record.tokens:,} tokens in {record.steps} steps, {seconds / 60:.1f} minutes now; "
     topics = {"Gained": gained, "Forgotten": forgotten}
-    topics["Not replayed"] = "No English. A second file, such as `bible/en.jsonl`, is scored."
+    topics["Not replayed"] = "No English: a second file of it is scored."
     for source, text in list(made.texts.items())[1:]:
         of = text.forgotten[0].languages[_BASE_LANGUAGE]
         change, basis = number(of, fixed(3)), counted(of.n or 0, "independent document")
