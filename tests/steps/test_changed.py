@@ -58,6 +58,11 @@ def test_a_changed_study_goes_on_under_the_name_that_was_prepared(workspace: Pat
     assert steps()["grid.yaml"] == "tongues prepare grid.yaml name=grid-3"
 
 
+def test_a_mistake_needs_no_other_name(workspace: Path) -> None:
+    Path("grid.yaml").write_text(GRID.replace("null}", "null, micro_batch: 7 tokens}") + STUDY)
+    assert steps()["grid.yaml"] == "tongues check grid.yaml"
+
+
 def test_tokens_of_runs_are_kept(workspace: Path) -> None:
     Path("grid.yaml").write_text(GRID + "tokens: {vocab_size: 300}\n" + STUDY)
     assert steps()["grid.yaml"] == "tongues prepare grid.yaml name=grid-2"

@@ -16,7 +16,8 @@ from tongues.evaluate.tasks import ItemFault
 from tongues.evaluate.words import WORDS
 from tongues.experts.ensemble.lineage import Lineage
 from tongues.experts.heldout import scored_documents, unknown_cautions, unseen_documents
-from tongues.languages.catalogue import catalogue_tag, find_language
+from tongues.languages.catalogue import catalogue_tag
+from tongues.languages.catalogue import languages as languages_there
 from tongues.recipe import Files
 from tongues.runs.record import Run
 from tongues.text import Document
@@ -89,7 +90,8 @@ def read_texts(
         name, folder = path.name.partition(".")[0], path.parent.name
         tags = [tag for tag in (file_language(name), file_language(folder)) if tag]
         if len(tags) > 1 and path.parent != Path(source):  # en/mdn.jsonl, and mdn is Mbati
-            tags.sort(key=_amount, reverse=True)
+            sizes = {one.tag: one.text_bytes for one in languages_there()}
+            tags.sort(key=lambda tag: -sizes.get(tag, -1))
         if lang := tags[0] if tags else "":  # sw.jsonl, or sw/bible.jsonl
             files.setdefault(lang, []).append(path)
             if lang not in (name, folder):
@@ -133,14 +135,6 @@ def file_language(name: str) -> str:
     if name.lower() in _SPLITS or not tag_is_valid(name):
         return ""
     return catalogue_tag(name) if "_" in name else name
-
-
-def _amount(tag: str) -> int:
-    """Bytes of public text in a language; -1 where the catalogue does not have it."""
-    try:
-        return find_language(tag).text_bytes
-    except UserError:
-        return -1
 
 
 def _check_languages(

@@ -31,4 +31,5 @@ def default_folder(places: Sequence[Path], kind: Kind) -> Path:
     """`reports/NAME` for runs; a corpus and a tokenizer of that name have their own."""
     place = places[0].resolve()
     name = place.parent.name if place.name == "tokenizer.json" else place.stem
-    return Path("reports") / (place.name if kind == "runs" else f"{name}-{kind}")
+    several = "-and-".join(each.resolve().name for each in places[:2])  # or it were that of one
+    return Path("reports") / (several if kind == "runs" else f"{name}-{kind}")

@@ -1,10 +1,11 @@
 """The figures of a study: what CPT saves and forgets, by compute, tokens, target and replay."""
 
+from collections import Counter
 from statistics import fmean
 
 from tongues.core.pages import Figure
 from tongues.core.pages import axes as a
-from tongues.core.pages.axes import Row, domain, series_name
+from tongues.core.pages.axes import Axis, Row, domain, series_name
 from tongues.core.pages.plots import alt, dots, line, panel, rule
 from tongues.core.quantities import show_count
 from tongues.core.roles import list_languages
@@ -14,6 +15,7 @@ from tongues.report.laws import findings_law_figures
 from tongues.report.words import SAID
 from tongues.train.study.findings import Findings, rise
 
+_FEW = 4  # evaluations of a run
 _FLOOR = -100.0  # percent; what is below is drawn at the edge, with its number
 _SEEN = "Tokens the twin from scratch had seen"
 _RUN_TIPS = ("run", "shape=size", "tokens:.3s", "compute:.2e=FLOPs", "loss:.3f")
@@ -31,7 +33,7 @@ def figures(findings: Findings) -> list[Figure]:
 def _by_compute(findings: Findings) -> Figure | None:
     plain = [o for o in findings.outcomes if not o.replay]
     rows = [row for o in plain for run in o.runs for row in _evaluations(run)]
-    if not rows:
+    if len({row["compute"] for row in rows}) < 2:  # no curve, and no axis
         return None
     names = domain(findings.ratios)
     x = a.logs("compute", "Training compute (FLOPs)", rows, a.SCIENTIFIC, grid=False)
@@ -52,7 +54,8 @@ def _by_compute(findings: Findings) -> Figure | None:
         tint = a.colour(names, own)
         thin = line(own, x, y, tint, "run", width=1.1, opacity=0.5)
         law = line(ends, x, y, tint, strokeDash=[7, 4])
-        panels.append(panel(target, thin, law, dots(own, x, y, opacity=0, tooltip=_RUN_TIPS)))
+        points = dots(own, x, y, opacity=0, tooltip=_RUN_TIPS), _seen(own, x, y, tint)
+        panels.append(panel(target, thin, law, *points))
         envelopes += ends
     ended = any(fitted.by_ends for fitted in findings.laws)
     caption = [] if findings.only else [SAID["thin"]]
@@ -129,8 +132,8 @@ def _forgetting(findings: Findings) -> Figure | None:
             tint = a.colour(domain(findings.ratios), on)
             thin = line(on, x, y, tint, "run", width=1, opacity=0.45)
             mean = line(on, x, y, tint, mean=True)
-            tips = dots(on, x, y, opacity=0, tooltip=_RUN_TIPS)
-            panels.append(panel(title, rule(y=y, at=start), thin, mean, tips))
+            points = dots(on, x, y, opacity=0, tooltip=_RUN_TIPS), _seen(on, x, y, tint)
+            panels.append(panel(title, rule(y=y, at=start), thin, mean, *points))
     about = f"CPT of one size, {size}, on {show_count(shown[0].tokens)} tokens."
     seeds = [SAID["seeds"]] if len({run.seed for run in shown}) > 1 else []
     caption = [about, *seeds, SAID["above_base"].format(list_languages(map(language_name, known)))]
@@ -155,6 +158,12 @@ def _one_size_of_cpt(findings: Findings) -> list[RunCurves]:
     size = max(sizes, key=lambda size: (shares(size), sizes.index(size)), default="")
     own = {tokens: runs for (shape, tokens), runs in groups.items() if shape == size}
     return own[max(own, key=lambda n: (len({r.replay for r in own[n]}), n))] if own else []
+
+
+def _seen(rows: list[Row], x: Axis, y: Axis, tint: alt.Color) -> alt.Chart:
+    """The evaluations of runs that have few of them, and so no curve that shows where they are."""
+    counts = Counter(row["run"] for row in rows)
+    return dots([row for row in rows if counts[row["run"]] < _FEW], x, y, tint, size=40)
 
 
 def _evaluations(run: RunCurves, lang: str | None = None) -> list[Row]:

@@ -8,7 +8,7 @@ are planned.
 """
 
 import shlex
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from dataclasses import asdict, dataclass
 from functools import cache
 from pathlib import Path
@@ -28,9 +28,6 @@ JOINED = "+"  # between the languages of a cell
 KEPT_CHECKPOINTS = 2  # newest ones that an unfinished run keeps: should one be damaged
 
 Cells = dict[str, Any]  # a row of a table: texts and numbers by column
-
-# Keys of records before roles were declared.
-_OLD = {"source", "target", "parent", "parent_fingerprint"}
 
 
 class Parameters(TypedDict):
@@ -145,12 +142,7 @@ def read_run(directory: Path) -> Run:
     from pydantic import ValidationError
 
     try:
-        record = read_json(path)
-        if isinstance(record, Mapping) and _OLD & record.keys() and "targets" not in record:
-            what = "was written before records named base languages, targets and replay by language"
-            hint = "train the run again: `tongues train RECIPE --overwrite`, or `tongues study`"
-            raise UserError(what, where=str(path), hint=hint, code="old_record")
-        return _validator().validate_python(record)
+        return _validator().validate_python(read_json(path))
     except ValidationError as error:
         first = error.errors()[0]
         key = ".".join(map(str, first["loc"])) or "all of it"

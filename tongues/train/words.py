@@ -12,8 +12,6 @@ from tongues.core.roles import list_languages
 from tongues.runs.record import DerivedMixture
 
 SAID: dict[str, str] = read_beside(__file__)
-
-
 _POWERS = {0.0: "equal amounts of content (UniMax)", 1.0: "in proportion to the text"}
 _OVER = 1.02  # times the limit on epochs: rounded shares may exceed it by less
 

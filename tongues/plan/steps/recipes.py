@@ -40,6 +40,7 @@ from tongues.train.record import OTHER_SETTINGS, check_settings
 from tongues.train.study import plan_study, plan_sweep
 from tongues.train.work import open_work
 
+_NAMES = ("name=", "train.run=")
 _MEANT = re.compile(r"^(extends|text|tokens|train):", re.MULTILINE)  # the file is to be a recipe
 
 
@@ -105,6 +106,8 @@ def _step(
         if why:
             # `prepare` names the line of a recipe of text alone.
             verb = "check" if isinstance(recipe, Recipe) else "prepare"
+            as_read = [word for word in words if not word.startswith(_NAMES)] if renamed else words
+            facts["recipe"] = shlex.join(as_read)  # another name mends nothing
             return next_step("unsound", workspace, verb=verb, why=why, **facts)
         return next_step(state, place, **facts, **more)
 

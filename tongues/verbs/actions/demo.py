@@ -122,8 +122,8 @@ def _topics(run: Path, made: "Evaluation", seconds: float) -> dict[str, str]:
     for source, text in list(made.texts.items())[1:]:
         of = text.forgotten[0].languages[_BASE_LANGUAGE]
         change, basis = number(of, fixed(3)), counted(of.n or 0, "independent document")
-        said = f"English of {source}, bits per byte: changed by {change} on {basis}."
-        topics["Not replayed"] = said
+        said = f"bits per byte: changed by {change} on {basis}"
+        topics["Not replayed"] = f"English of {source}, {said}."
     forecast = forecast_loss(curve.until(_PART))
     topics["Forecast"] = _forecast(forecast, float(curve.heldout[-1]))
     topics["Cost"] = f"{cost}a real run has a thousand times as many tokens."
