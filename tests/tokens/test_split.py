@@ -213,4 +213,4 @@ def test_a_file_of_the_text_of_the_others_is_left_out(tmp_path: Path, apart: boo
     assert both == set(pages)
     assert 8 <= tokens.counts["de"]["valid"]["documents"] <= 24
     (caution,) = (line for line in told if "(repeated_file)" in line)
-    assert caution.startswith(f"caution: de: `{tmp_path}/all.txt` is left out (")
+    assert caution.startswith(f"caution: de: `{tmp_path}/all.txt` is left out: most of its text")

@@ -87,14 +87,9 @@ def read_texts(
     files: dict[str, list[Path]] = {}
     passed: list[str] = []
     for path in find_files([source], where=source):
-        name, folder = path.name.partition(".")[0], path.parent.name
-        tags = [tag for tag in (file_language(name), file_language(folder)) if tag]
-        if len(tags) > 1 and path.parent != Path(source):  # en/mdn.jsonl, and mdn is Mbati
-            sizes = {one.tag: one.text_bytes for one in languages_there()}
-            tags.sort(key=lambda tag: -sizes.get(tag, -1))
-        if lang := tags[0] if tags else "":  # sw.jsonl, or sw/bible.jsonl
+        if lang := _language_of(path, inside=path.parent != Path(source)):
             files.setdefault(lang, []).append(path)
-            if lang not in (name, folder):
+            if lang not in (path.name.partition(".")[0], path.parent.name):
                 say(WORDS["read_as"].format(file=path.name, language=lang))
         else:
             passed.append(path.name)
@@ -125,6 +120,19 @@ def _part_cautions(
         if count < every:
             line = WORDS["sized"].format(language=lang, count=count, all=every)
             yield Caution(PART, line)
+
+
+def _language_of(path: Path, *, inside: bool) -> str:
+    """By the file's name, or its folder's; inside a folder of several, the one with more text.
+
+    Of `en/mdn.jsonl`, `mdn` is Mbati's tag. Empty where it is named for none.
+    """
+    names = path.name.partition(".")[0], path.parent.name
+    tags = [tag for tag in map(file_language, names) if tag]
+    if inside and len(tags) > 1:
+        sizes = {one.tag: one.text_bytes for one in languages_there()}
+        tags.sort(key=lambda tag: -sizes.get(tag, -1))
+    return tags[0] if tags else ""
 
 
 def file_language(name: str) -> str:

@@ -109,8 +109,8 @@ def open_directory(
         return "new"
     if there.status == "finished":
         return "finished"
-    kept = {name: getattr(there, name) for name in ("vocabulary_extension", "engine", "frame")}
-    write_run(directory, replace(run, **kept))
+    kept = replace(run, vocabulary_extension=there.vocabulary_extension, engine=there.engine)
+    write_run(directory, kept)
     return "unfinished"
 
 

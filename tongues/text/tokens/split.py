@@ -6,7 +6,7 @@ from pathlib import Path
 import numpy as np
 
 from tongues.core.errors import Caution, UserError
-from tongues.core.quantities import show_bytes, show_count
+from tongues.core.quantities import show_count
 from tongues.recipe import HeldOutLike, TokenSettings
 from tongues.text import TextSource
 from tongues.text.corpus import Corpus, Selection
@@ -235,7 +235,6 @@ def summarise_split(
         overlap={"documents": len(overlap), "bytes": int(sizes[overlap].sum())},
         sources=sources,
         repeated="".join(corpus.files_of(again[:1])),
-        repeated_bytes=int(sizes[again].sum()),
     )
 
 
@@ -261,6 +260,4 @@ def split_cautions(lang: str, split: SplitSummary) -> Iterator[Caution]:
             more = PREPARED["hold_out"].format(tokens=show_count(enough))
         yield Caution("few_groups", few.format(lang=lang, count=count, more=more))
     if file := split.get("repeated"):
-        size = show_bytes(split.get("repeated_bytes", 0))
-        line = PREPARED["repeated_file"].format(lang=lang, file=file, size=size)
-        yield Caution("repeated_file", line)
+        yield Caution("repeated_file", PREPARED["repeated_file"].format(lang=lang, file=file))

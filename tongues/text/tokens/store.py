@@ -36,7 +36,6 @@ class SplitSummary(TypedDict):
     sources: dict[str, dict[str, int]]  # bytes by title and split
     enough: NotRequired[int]  # tokens to hold out for sixteen groups, where there are few
     repeated: NotRequired[str]  # a file left out because its text is in others too
-    repeated_bytes: NotRequired[int]  # of its text
 
 
 class MissingLanguage(TypedDict):

@@ -64,9 +64,12 @@ def make(asked: verb.Plan) -> Plan:
         raise UserError("names a language twice", where="--language")
     if asked.write is not None:
         _check_new_file(Path(asked.write))
+    if "auto" in (bases := pairs(asked.bases)) and len(bases) > 1:
+        what, hint = "`auto` chooses among the bases of the catalogue alone", "leave out the others"
+        raise UserError(what, where="--base", hint=hint)
     question = ask(
         None if asked.budget is None else str(asked.budget),
-        bases=_bases(pairs(asked.bases)),
+        bases=[read_base(word) for word in bases if word != "auto"],
         runs=_own_runs(Path(asked.runs)) if asked.runs else (),
         gpu=asked.gpu,
         gpus=asked.gpus,
@@ -89,14 +92,6 @@ def make(asked: verb.Plan) -> Plan:
     if asked.write is not None:
         _draft_of(made, asked.write)
     return made
-
-
-def _bases(words: Sequence[str]) -> list[BaseCheckpoint]:
-    """The bases that are named; none where the plan chooses."""
-    if "auto" in words and len(words) > 1:
-        what, hint = "`auto` chooses among the bases of the catalogue alone", "leave out the others"
-        raise UserError(what, where="--base", hint=hint)
-    return [read_base(word) for word in words if word != "auto"]
 
 
 def draft(asked: verb.New) -> Draft:
