@@ -30,7 +30,7 @@ def facts_blocks(facts: LanguageFacts) -> list[b.Block]:
         "tasks": ", ".join(of.tasks),
     }
     sure = any((donor.score.low or 0.0) > 0.0 for donor in facts.donors)
-    start = "Donors: languages to start from" + ("" if sure else "; none helps for sure")
+    start = "Donors: languages to start from" + ("" if sure else "; every interval includes 0")
     return [
         b.Terms({name: value for name, value in terms.items() if value}),
         *_section("text", "Text", _text_rows(of)),
