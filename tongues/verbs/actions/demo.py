@@ -53,7 +53,7 @@ def demo_real(
     tongues.prepare(recipe, workspace=place)
     run = tongues.train(recipe, workspace=place)
     texts = [run.name, *other]
-    made = tongues.evaluate(run.name, place, text=texts, name=run.name, limit=10, dtype="bf16")
+    made = tongues.evaluate(run.name, place, text=texts, name=run.name, limit=8, dtype="bf16")
     return run, _topics(run, made, time.monotonic() - began)
 
 
