@@ -20,6 +20,7 @@ FLOPS = 8 * 989e12 * 0.4 * 3600  # of an hour
         ("20 tokens per parameter", 160e9),
         ("1e21 FLOPs", 1e21 / 48e9),
         ("24 hours", 24 * FLOPS / 48e9),
+        ("24hours", 24 * FLOPS / 48e9),
         ("7 days", 168 * FLOPS / 48e9),
         ("5000 US$", 250 * FLOPS / 48e9),
         ("$5,000 USD", 250 * FLOPS / 48e9),

@@ -6,10 +6,10 @@ from typing import Any
 import pytest
 
 from tongues.core.pages import Figure, as_text
-from tongues.core.pages.axes import decades, domain, ranks, series_name
+from tongues.core.pages.axes import decades, domain, linear, ranks, series_name
 from tongues.core.pages.theme import PALETTES, config
 from tongues.report.laws import findings_law_section
-from tongues.report.study_figures import figures
+from tongues.report.study_figures import dots_of_few, figures
 from tongues.runs.record import run_rows
 from tongues.train.study.findings import Findings, findings
 
@@ -49,6 +49,13 @@ def test_a_whole_study_has_every_figure(drawn: dict[str, Figure]):
         assert figure.title
         assert figure.caption.endswith(".")
         assert figure.rows and figure.panels
+
+
+def test_evaluations_of_a_run_with_few_aredots_of_few():
+    many, few = ([{"run": str(n), "tokens": x, "loss": 1} for x in range(n)] for n in (4, 3))
+    x, y = linear("tokens", "Tokens", low=0.0, high=9.0), linear("loss", "Loss", low=0.0, high=2.0)
+    drawn = dots_of_few([*many, *few], x, y, ranks(["a"])).to_dict()
+    assert {row["run"] for rows in drawn["datasets"].values() for row in rows} == {"3"}
 
 
 def test_a_colour_means_one_thing_everywhere(drawn: dict[str, Figure]):

@@ -54,7 +54,7 @@ def _by_compute(findings: Findings) -> Figure | None:
         tint = a.colour(names, own)
         thin = line(own, x, y, tint, "run", width=1.1, opacity=0.5)
         law = line(ends, x, y, tint, strokeDash=[7, 4])
-        points = dots(own, x, y, opacity=0, tooltip=_RUN_TIPS), _seen(own, x, y, tint)
+        points = dots(own, x, y, opacity=0, tooltip=_RUN_TIPS), dots_of_few(own, x, y, tint)
         panels.append(panel(target, thin, law, *points))
         envelopes += ends
     ended = any(fitted.by_ends for fitted in findings.laws)
@@ -132,7 +132,7 @@ def _forgetting(findings: Findings) -> Figure | None:
             tint = a.colour(domain(findings.ratios), on)
             thin = line(on, x, y, tint, "run", width=1, opacity=0.45)
             mean = line(on, x, y, tint, mean=True)
-            points = dots(on, x, y, opacity=0, tooltip=_RUN_TIPS), _seen(on, x, y, tint)
+            points = dots(on, x, y, opacity=0, tooltip=_RUN_TIPS), dots_of_few(on, x, y, tint)
             panels.append(panel(title, rule(y=y, at=start), thin, mean, *points))
     about = f"CPT of one size, {size}, on {show_count(shown[0].tokens)} tokens."
     seeds = [SAID["seeds"]] if len({run.seed for run in shown}) > 1 else []
@@ -160,7 +160,7 @@ def _one_size_of_cpt(findings: Findings) -> list[RunCurves]:
     return own[max(own, key=lambda n: (len({r.replay for r in own[n]}), n))] if own else []
 
 
-def _seen(rows: list[Row], x: Axis, y: Axis, tint: alt.Color) -> alt.Chart:
+def dots_of_few(rows: list[Row], x: Axis, y: Axis, tint: alt.Color) -> alt.Chart:
     """The evaluations of runs that have few of them, and so no curve that shows where they are."""
     counts = Counter(row["run"] for row in rows)
     return dots([row for row in rows if counts[row["run"]] < _FEW], x, y, tint, size=40)
