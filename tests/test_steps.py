@@ -3,6 +3,7 @@
 import json
 import os
 import shutil
+from contextlib import chdir
 from dataclasses import replace
 from pathlib import Path
 from typing import get_args
@@ -280,6 +281,9 @@ def test_a_study_goes_from_its_page_to_a_law_and_a_plan(workspace: Path) -> None
         law = tongues.fit(DOCS / "examples/runs.csv", where=chosen, draws=60)
         replace(law, places=("runs/many",)).write(Path("law-many.json"))
         assert first() == step
+    with chdir(".."):  # by the names that the law has
+        (there,) = tongues.next_steps(workspace.name)
+    assert there.command.startswith(f"tongues study RECIPE --workspace {workspace.name} ")
     os.utime("law-many.json", (0, 0))  # runs were added since
     assert first() == "tongues fit runs/many -o law-many-2.json"
 

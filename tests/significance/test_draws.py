@@ -134,6 +134,7 @@ def test_one_draw_is_the_paired_t_of_its_items_or_of_the_means_of_groups(size: i
 def test_draws_of_grouped_items_are_draws_of_their_means() -> None:
     own, other = right(0.6, (5, 90)), right(0.4, (5, 90), 1)
     grouped = paired_accuracy(own, other, groups_of(3, 30))
+    assert paired_accuracy(own, other, np.repeat(np.arange(30), 3)) == grouped
     means = [of.reshape(5, 30, 3).mean(2) for of in (own, other)]
     single = paired_accuracy(means[0], means[1])
     assert (grouped.value, grouped.p) == pytest.approx((single.value, single.p))

@@ -214,3 +214,7 @@ def test_a_file_of_the_text_of_the_others_is_left_out(tmp_path: Path, apart: boo
     assert 8 <= tokens.counts["de"]["valid"]["documents"] <= 24
     (caution,) = (line for line in told if "(repeated_file)" in line)
     assert caution.startswith(f"caution: de: `{tmp_path}/all.txt` is left out: most of its text")
+    small = recipe_of(settings.text.model_copy(update={"name": "few"}), held_out="4%")
+    prepare_tokens(small.model_copy(update={"name": "few"}), tmp_path, told.append, ranks=1)
+    (few,) = (line for line in told if "(few_groups)" in line)
+    assert "holds out about 16" not in few  # as the file left out would be drawn too

@@ -93,7 +93,7 @@ POWER = 0.8  # the usual power; a difference that can be detected is so often si
 _SHARED = 0.5
 
 Correct = np.ndarray | Sequence[np.ndarray]  # (draws, items), or one of each language
-Groups = Sequence[str] | Sequence[Sequence[str]]  # of the items, or of each language's
+Groups = Sequence[str] | np.ndarray | Sequence[Sequence[str]]  # of the items, or of each language's
 
 
 def paired_accuracy(
