@@ -249,7 +249,7 @@ def _run_or_ensemble(model: str, workspace: Path) -> tuple[Literal["run", "ensem
     begun = [x for x in places if (x / "run.json").is_file() and not (x / "model").is_dir()]
     kind, place = ("run", begun[0]) if begun else find_model(model, workspace, hub=False)
     if kind == "folder":
-        hint = "name a run or an ensemble; `tongues ls` shows them"
+        hint = "for GGUF take llama.cpp's `convert_hf_to_gguf.py`; else name a run or an ensemble"
         raise UserError("is a Hugging Face folder already", where=model, hint=hint)
     if kind == "run":
         read_run(place)  # an error where it is damaged
