@@ -8,6 +8,7 @@ import pytest
 from tongues.core.pages import Figure, as_text
 from tongues.core.pages.axes import decades, domain, linear, ranks, series_name
 from tongues.core.pages.theme import PALETTES, config
+from tongues.laws.transfer import Curve
 from tongues.report.laws import findings_law_section
 from tongues.report.study_figures import dots_of_few, figures
 from tongues.runs.record import run_rows
@@ -56,6 +57,17 @@ def test_evaluations_of_a_run_with_few_aredots_of_few():
     x, y = linear("tokens", "Tokens", low=0.0, high=9.0), linear("loss", "Loss", low=0.0, high=2.0)
     drawn = dots_of_few([*many, *few], x, y, ranks(["a"])).to_dict()
     assert {row["run"] for rows in drawn["datasets"].values() for row in rows} == {"3"}
+
+
+def test_runs_scored_once_after_as_much_compute_have_no_curve(made_findings: Findings):
+    (plain, *_) = made_findings.plain
+    run = plain.runs[0]
+    ended = {
+        x: Curve(of.tokens[-1:], of.compute[-1:], of.loss[-1:]) for x, of in run.curves.items()
+    }
+    once = replace(plain, runs=(replace(run, curves=ended),), pairs=())
+    few = replace(made_findings, outcomes=(once,))
+    assert "loss-against-compute" not in {figure.name for figure in figures(few)}
 
 
 def test_a_colour_means_one_thing_everywhere(drawn: dict[str, Figure]):
