@@ -207,10 +207,11 @@ def test_a_folder_may_be_named_for_the_language_of_its_files(tmp_path: Path) -> 
         write_rows(tmp_path / lang / "mdn.jsonl", [{"text": f"web of {lang}"}])  # no Mbati
     (tmp_path / "mdn").mkdir()
     write_rows(tmp_path / "mdn/fr.jsonl", [{"text": "of fr"}])
+    write_rows(tmp_path / "en/yo.jsonl", [{"text": "of yo"}])
     found = read_texts(str(tmp_path), tmp_path / "none")
     texts = {lang: sorted(one.text for one in own) for lang, own in found.items()}
     own = {lang: [f"of {lang}", f"web of {lang}"] for lang in ("sw", "en")}
-    assert texts == own | {"fr": ["of fr"]}
+    assert texts == own | {x: [f"of {x}"] for x in ("fr", "yo")}
 
 
 def test_what_is_not_there_is_told(folder: Path, tmp_path: Path) -> None:

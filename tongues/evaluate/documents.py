@@ -87,7 +87,7 @@ def read_texts(
     files: dict[str, list[Path]] = {}
     passed: list[str] = []
     for path in find_files([source], where=source):
-        if lang := _language_of(path, inside=path.parent != Path(source)):
+        if lang := _language_of(path):
             files.setdefault(lang, []).append(path)
             if lang not in (path.name.partition(".")[0], path.parent.name):
                 say(WORDS["read_as"].format(file=path.name, language=lang))
@@ -122,14 +122,14 @@ def _part_cautions(
             yield Caution(PART, line)
 
 
-def _language_of(path: Path, *, inside: bool) -> str:
-    """By the file's name, or its folder's; inside a folder of several, the one with more text.
+def _language_of(path: Path) -> str:
+    """By the name of a file, or of its folder; empty where neither is a language.
 
-    Of `en/mdn.jsonl`, `mdn` is Mbati's tag. Empty where it is named for none.
+    Three letters may name a source, as in `en/mdn.jsonl`: the language with more text is meant.
     """
     names = path.name.partition(".")[0], path.parent.name
     tags = [tag for tag in map(file_language, names) if tag]
-    if inside and len(tags) > 1:
+    if len(tags) > 1 and len(tags[0]) == 3:
         sizes = {one.tag: one.text_bytes for one in languages_there()}
         tags.sort(key=lambda tag: -sizes.get(tag, -1))
     return tags[0] if tags else ""

@@ -130,7 +130,7 @@ def _title(option: Option) -> str:
     if option.base:
         return option.base.short
     _, count = nearest_shape(option.params, vocabulary_by_size(option.params))
-    return f"{show_count(count)} parameters, of the shapes nearest to {show_count(option.params)}"
+    return f"{show_count(count)} parameters (the nearest shape to {show_count(option.params)})"
 
 
 def _about(base: BaseCheckpoint | None) -> Iterator[str]:

@@ -1,5 +1,6 @@
 """A real base brought to a real language in minutes: gain, forgetting and forecast."""
 
+import re
 import time
 from collections.abc import Sequence
 from pathlib import Path
@@ -89,7 +90,7 @@ def _base(folder: Path) -> str:
 
 
 def _text(folder: Path, target: str) -> tuple[dict[str, Any], list[str]]:
-    """Files of both languages in a folder, and the last of several of the base's language.
+    """Files of both languages in a folder, and the last of several of the base's, as named for it.
 
     That one is not replayed: on it the demo measures what is forgotten of other text.
     """
@@ -99,7 +100,7 @@ def _text(folder: Path, target: str) -> tuple[dict[str, Any], list[str]]:
             hint = f"name a folder with `{lang}/` or `{lang}.jsonl` in it"
             raise UserError(f"there is no text of `{lang}`", where=f"--text {folder}", hint=hint)
     replayed = [str(path) for path in find_files(found[_BASE_LANGUAGE], where="--text")]
-    other = replayed[-1:] if len(replayed) > 1 else []
+    other = [x for x in replayed[1:] if re.search(rf"(^|/){_BASE_LANGUAGE}[./][^/]*$", x)][-1:]
     if not other:
         say(_NO_OTHER.format(folder=folder))
     found[_BASE_LANGUAGE] = [path for path in replayed if path not in other]
